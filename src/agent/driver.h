@@ -1,0 +1,90 @@
+/* agent/driver.h - the one interface behind which containers are made.
+ *
+ * A driver owns everything about its containers on this node: the durable
+ * claim, the processes, cgroups, mounts, logs and the record of the end.  It is
+ * asked for levels and reports levels: `list` tells all it knows at any time,
+ * `on_change` only says that something in that list changed.  Every call may be
+ * repeated; a call that asks for what already is does nothing.
+ *
+ * One thread, the agent's loop.  Calls return at once; slow work happens in
+ * children and on the worker pool, and its result shows in `list`.
+ * docs/spec/node.md */
+#ifndef AGENT_DRIVER_H
+#define AGENT_DRIVER_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "core/nodeplan/plan.h" /* struct member_ref, struct member_report */
+
+struct net_loop;
+struct net_conn;
+
+/* What it takes to start one member.  Pointers are borrowed for the call. */
+struct container_spec {
+    struct member_ref ref;      /* session, attempt, member */
+    char incarnation[33];       /* store incarnation that ordered it */
+    const char *image;          /* "host" */
+    const char *const *argv;    /* NULL-terminated, at least one */
+    const char *const *envp;    /* NULL-terminated "NAME=value", complete */
+    const char *workdir;        /* absolute inside the container, or NULL: "/" */
+    const char *hostname;
+    uint32_t uid, gid;
+    int64_t cpu_milli;          /* > 0 */
+    int64_t mem_bytes;          /* > 0 */
+    uint32_t pids_max;
+    int64_t shm_bytes;
+    int64_t limit_ms;           /* time limit from the start; 0: none */
+    int64_t grace_ms;           /* SIGTERM to SIGKILL */
+    bool stdin_open, tty;
+    uint32_t simulated_devices; /* mask; only told to the job by environment */
+};
+
+/* Counts the bytes of one attached client; frames are those of wire/carry.h. */
+struct driver_ops {
+    const char *name;
+    /* Claims durably and begins; from now on the member is in `list`.  An error
+     * means nothing was begun and nothing is listed. */
+    int (*create)(void *self, const struct container_spec *spec, struct err *err);
+    void (*go)(void *self, struct member_ref ref);      /* opens the start barrier */
+    void (*stop)(void *self, struct member_ref ref, int64_t grace_ms); /* TERM, grace, KILL */
+    void (*signal)(void *self, struct member_ref ref, uint32_t no, int signum);
+    /* The manager has committed the end (or never wanted it): remove all traces
+     * but the logs.  Running members are killed first. */
+    void (*clean)(void *self, struct member_ref ref);
+    /* Fills the array that the caller frees with mem_free; sorted by ref. */
+    uint32_t (*list)(void *self, struct member_report **ret);
+    /* Where the member's log.SEQ files are, live or kept; false if none. */
+    bool (*log_dir)(void *self, struct member_ref ref, char *ret_path, uint32_t cap);
+    /* Runs a command inside a running member.  Takes the connection over and
+     * speaks carry frames on it until the command has ended. */
+    int (*exec)(void *self, struct member_ref ref, const char *const *argv, bool tty,
+                struct net_conn *conn, struct err *err);
+    /* Hands a client's stdin, resize and signal frames to a member started with
+     * stdin_open or tty; output is read from the logs by the caller. */
+    int (*attach_input)(void *self, struct member_ref ref, uint8_t frame, const void *data,
+                        uint32_t n, struct err *err);
+    void (*free)(void *self); /* leaves containers and supervisors running */
+};
+
+struct driver {
+    const struct driver_ops *ops;
+    void *self;
+};
+
+struct driver_config {
+    const char *state_dir;  /* absolute, root-owned 0700; containers/, logs/ below */
+    const char *shim_path;  /* rota-shim, static */
+    int64_t log_keep_bytes; /* kept logs of ended members */
+    void (*on_change)(void *arg);
+    void *arg;
+};
+
+/* Adopts what an earlier agent left before returning. */
+int crun_driver_new(struct net_loop *loop, const struct driver_config *config,
+                    struct driver *ret, struct err *err);
+/* Containers that exist in memory and files alone, for tests and benchmarks:
+ * argv[0] "sleep:MS" runs for MS milliseconds, "exit:N" ends with N, "fail" fails to start. */
+int fake_driver_new(struct net_loop *loop, const struct driver_config *config,
+                    struct driver *ret, struct err *err);
+
+#endif

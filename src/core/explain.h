@@ -1,0 +1,41 @@
+/* core/explain.h - why a session is where it is.
+ *
+ * Computed from the present world whenever somebody asks, by the same functions
+ * that decide; nothing is stored, so nothing can be stale. */
+#ifndef CORE_EXPLAIN_H
+#define CORE_EXPLAIN_H
+#include "base/strbuf.h"
+#include "core/model/world.h"
+
+enum why_kind {
+    WHY_NONE = 0,    /* ended, or running as it should */
+    WHY_PLACED,
+    WHY_WAITING,     /* back-off after a failed start */
+    WHY_NO_CAPACITY,
+    WHY_SKIPPED,     /* a named session ahead is blocked */
+    WHY_STARTING,    /* on its nodes, not yet running */
+    WHY_STOPPING,
+    WHY_RUNNING,
+    WHY_KINDS
+};
+const char *why_kind_name(enum why_kind k); /* "no_capacity", ... */
+
+struct why {
+    enum why_kind kind;
+    uint64_t blocker;        /* SKIPPED: the session ahead */
+    uint32_t place;          /* place in its group's queue from 1, 0: not queued */
+    uint32_t queue_length;
+    /* Nodes of the group removed by each filter, and what the nearest lacks. */
+    uint32_t nodes, unreachable, cordoned, too_small, busy;
+    uint32_t nearest_node;   /* 0: none */
+    struct slots missing;    /* on the nearest node, for the first member that does not fit */
+    int64_t since_ms;        /* core time since when */
+    int64_t retry_ms;        /* WAITING: when */
+};
+
+void explain_session(const struct world *w, const struct session *s, struct why *ret);
+/* One plain sentence or two, with the numbers: "needs 2 more CPU on n1 (4 asked, 2 free)". */
+void explain_text(const struct world *w, const struct session *s, const struct why *why,
+                  struct strbuf *out);
+
+#endif

@@ -1,0 +1,52 @@
+/* core/model/node.h - a machine: what it has, whether it is heard, what it holds. */
+#ifndef CORE_MODEL_NODE_H
+#define CORE_MODEL_NODE_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "core/model/slots.h"
+
+#define NODE_DEVICES_MAX 16
+#define NODE_NAME_MAX 63
+#define NODE_BEAT_MS 2000
+#define NODE_UNREACHABLE_MS 15000
+#define NODE_LOST_MS (24 * 60 * 60 * INT64_C(1000))
+
+struct device {
+    char uuid[48];
+    char model[32];
+    int64_t mem_bytes;
+    bool healthy;
+    bool simulated; /* says so wherever it is shown */
+};
+
+struct node {
+    uint32_t id; /* from 1, never used again */
+    char name[NODE_NAME_MAX + 1];
+    uint32_t group;
+    struct slots capacity; /* what sessions may use; SLOT_GPU = number of devices */
+    uint32_t n_devices;
+    struct device devices[NODE_DEVICES_MAX];
+    char boot_id[40];
+    char data_addr[64];   /* where its data port listens, "ip:port" */
+    char version[24];
+    char facts[128];      /* notes on the node's state, for people ("seccomp by JSON: slow starts") */
+    bool cordoned;        /* nothing new is placed here */
+    uint64_t epoch;       /* agent's start count: a lower one is an echo */
+    /* Not stored: a restarted manager hears again. */
+    bool heard;           /* since this manager started */
+    bool unreachable;     /* silent for NODE_UNREACHABLE_MS: shown, nothing stopped */
+    int64_t heard_ms;     /* core time of the last report, or of the manager's start */
+    uint64_t report_seq, report_turn;
+    /* Index: derived from the ledger by node_recount, never adjusted by hand. */
+    uint32_t first_alloc;
+    struct slots used;
+    uint32_t used_devices; /* mask */
+    uint32_t timer_stamp;
+};
+
+/* Devices that may be given: healthy and unallocated. */
+uint32_t node_free_devices(const struct node *n);
+/* True when new work may be placed here at all. */
+bool node_usable(const struct node *n);
+
+#endif

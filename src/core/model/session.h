@@ -1,0 +1,120 @@
+/* core/model/session.h - one request for 1..N containers that start together,
+ * and the table of its states: who owns each, its deadline, and where then.
+ *
+ * docs/spec/scheduling.md, "States of a session" */
+#ifndef CORE_MODEL_SESSION_H
+#define CORE_MODEL_SESSION_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/str.h"
+#include "core/model/slots.h"
+#include "core/nodeplan/plan.h"
+
+#define SESSION_ROLES_MAX 4
+#define SESSION_MEMBERS_MAX 512
+#define SESSION_NAME_MAX 63
+#define SESSION_START_TRIES 3               /* then ENDED failed */
+#define SESSION_BACKOFF_FIRST_MS 10000
+#define SESSION_BACKOFF_MAX_MS 300000
+#define SESSION_ALARM_AFTER_MS 30000        /* past the grace, without proof of the end */
+
+enum session_state {
+    SESSION_PENDING = 1,
+    SESSION_RESERVED,  /* room promised, victims ending */
+    SESSION_ALLOCATED, /* the agents must take it */
+    SESSION_PREPARING,
+    SESSION_READY,     /* every member at the barrier */
+    SESSION_STARTING,
+    SESSION_RUNNING,
+    SESSION_STOPPING,
+    SESSION_ENDED,     /* final: nothing resurrects it */
+    SESSION_STATES
+};
+
+enum session_outcome { /* set at ENDED; from STOPPING on it is the cause */
+    OUTCOME_NONE = 0,
+    OUTCOME_SUCCEEDED,
+    OUTCOME_FAILED,
+    OUTCOME_CANCELLED,
+    OUTCOME_TIMED_OUT,
+    OUTCOME_PREEMPTED,
+    OUTCOME_IDLE,
+    OUTCOME_LOST,
+    OUTCOMES
+};
+
+enum session_kind { KIND_BATCH = 1, KIND_INTERACTIVE, KIND_SERVICE, SESSION_KINDS };
+
+enum state_owner { OWNER_SCHEDULER = 1, OWNER_AGENT, OWNER_MANAGER, OWNER_NOBODY };
+enum state_holds { HOLDS_NOTHING = 1, HOLDS_PROMISE, HOLDS_DEVICES };
+enum deadline_rule {
+    DEADLINE_NONE = 1,
+    DEADLINE_PENDING,   /* the session's pending timeout, if any */
+    DEADLINE_PROMISE,   /* victims' grace + 30 s */
+    DEADLINE_FIXED,     /* limit_ms of the row, from entering the state */
+    DEADLINE_INHERITED, /* that of the state before: READY keeps PREPARING's */
+    DEADLINE_TIME_LIMIT,
+    DEADLINE_GRACE,     /* grace + SESSION_ALARM_AFTER_MS: alarm, still held */
+};
+enum deadline_then { THEN_NOTHING = 1, THEN_END, THEN_PENDING, THEN_REVOKE, THEN_STOP, THEN_ALARM };
+
+struct state_row {
+    const char *name;
+    enum state_owner owner;
+    enum state_holds holds;
+    enum deadline_rule deadline;
+    int64_t limit_ms;        /* DEADLINE_FIXED */
+    enum deadline_then then;
+    uint16_t next;           /* bit (1 << state) for each state that may follow */
+};
+const struct state_row *session_row(enum session_state s); /* CHECKs the range */
+const char *session_state_name(enum session_state s);      /* "pending", ... */
+const char *session_outcome_name(enum session_outcome o);  /* "succeeded", "timed_out", ... */
+const char *session_kind_name(enum session_kind k);
+
+struct role { /* members of one shape; members are numbered role after role */
+    char name[16];
+    uint32_t count;
+    struct slots slots; /* of one member */
+};
+
+/* Small on purpose: what decisions read.  Command, image, environment are in
+ * the document, which stays in the store. */
+struct session {
+    uint64_t id; /* the submission sequence number as well */
+    uint32_t user, project, group;
+    char name[SESSION_NAME_MAX + 1]; /* unique among the owner's live sessions */
+    enum session_kind kind;
+    enum session_state state;
+    enum session_outcome outcome;
+    int32_t priority;    /* 0..100 */
+    bool one_node;       /* all members on one node */
+    bool stop_on_member; /* any member's end with failure stops the rest */
+    bool alarm;          /* STOPPING past its grace: somebody should look */
+    uint32_t n_roles, members;
+    struct role roles[SESSION_ROLES_MAX];
+    uint32_t attempt;       /* number of the current one; 0: none yet */
+    uint32_t failed_starts; /* in a row */
+    /* Core time.  0: not yet, or none. */
+    int64_t submitted_ms, since_ms, deadline_ms, not_before_ms, started_ms, ended_ms;
+    int64_t time_limit_ms, grace_ms, pending_timeout_ms;
+    int64_t submitted_wall_ms, started_wall_ms, ended_wall_ms; /* for people only */
+    uint32_t signal_no; /* number of the last signal wish */
+    int32_t signal;
+    struct member_end end; /* of the main member, or of the one that failed first */
+    /* Indexes of the world, not stored. */
+    uint32_t first_alloc;  /* chain of ledger rows, MAP_NONE when none */
+    uint32_t timer_stamp;
+};
+
+/* The role of a member number; CHECKs member < members. */
+const struct role *session_role_of(const struct session *s, uint32_t member);
+/* Sum over all members; false on overflow. */
+bool session_total(const struct session *s, struct slots *ret);
+bool session_may_follow(enum session_state from, enum session_state to);
+static inline bool session_live(const struct session *s) { return s->state != SESSION_ENDED; }
+/* "s17"; and back (also accepts plain "17"). */
+void session_id_format(uint64_t id, char ret[24]);
+bool session_id_parse(struct str text, uint64_t *ret);
+
+#endif

@@ -1,0 +1,85 @@
+/* core/model/world.h - all that the manager knows, as plain structs in dense arrays.
+ *
+ * step() in core/step.h is the only way it changes, apart from loading: the
+ * world_put_* functions fill an empty world from the store, then world_ready()
+ * builds every index.  A reloaded world equals the one that was dropped
+ * (world_dump proves it). */
+#ifndef CORE_MODEL_WORLD_H
+#define CORE_MODEL_WORLD_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "core/model/account.h"
+#include "core/model/group.h"
+#include "core/model/ledger.h"
+#include "core/model/node.h"
+#include "core/model/session.h"
+
+struct queue_entry { int32_t priority; uint64_t seq; uint32_t slot; };
+
+struct pool_queue { VEC(struct queue_entry) entries; }; /* of one group, in order */
+
+struct world {
+    /* Stored. */
+    uint64_t turn;       /* the turn being built, or the last one when none is open */
+    int64_t now_ms;      /* core time of the last event: never goes back */
+    uint64_t last_session; /* the highest id ever given */
+    VEC(struct session) sessions; /* slots; state 0 marks a free one */
+    VEC(struct alloc) allocs;     /* slots */
+    VEC(struct node) nodes;       /* index = id - 1; forgotten nodes have an empty name */
+    VEC(struct group) groups;     /* index = id - 1 */
+    VEC(struct domain) domains;
+    VEC(struct project) projects;
+    VEC(struct user) users;
+    /* Indexes. */
+    struct map_u64 session_by_id;
+    struct map_str session_by_name; /* "user-id/name", live only */
+    struct map_str node_by_name;
+    VEC(uint32_t) free_sessions, free_allocs;
+    VEC(struct pool_queue) queues; /* by group index */
+    struct heap timers;
+    bool pass_due;       /* something changed that a scheduling pass could use */
+    bool ready;
+};
+
+struct world *world_new(void);
+void world_free(struct world *w);
+/* Loading: rows in any order. Each returns false when the row contradicts itself
+ * or another (id 0, double id, value out of its range): the store is corrupt. */
+bool world_put_domain(struct world *w, const struct domain *d);
+bool world_put_project(struct world *w, const struct project *p);
+bool world_put_user(struct world *w, const struct user *u);
+bool world_put_group(struct world *w, const struct group *g);
+bool world_put_node(struct world *w, const struct node *n);
+bool world_put_session(struct world *w, const struct session *s);
+bool world_put_alloc(struct world *w, const struct alloc *a);
+/* Checks references and builds indexes; `why` says what does not fit. */
+bool world_ready(struct world *w, const char **ret_why);
+
+struct session *world_session(const struct world *w, uint64_t id); /* NULL: not live */
+struct session *world_session_named(const struct world *w, uint32_t user, struct str name);
+struct node *world_node(const struct world *w, uint32_t id);
+struct node *world_node_named(const struct world *w, struct str name);
+struct group *world_group(const struct world *w, uint32_t id);
+struct group *world_group_named(const struct world *w, struct str name);
+struct user *world_user(const struct world *w, uint32_t id);
+struct user *world_user_named(const struct world *w, struct str name);
+struct project *world_project(const struct world *w, uint32_t id);
+struct project *world_project_named(const struct world *w, struct str name);
+/* Rows of a session or node, by following chains: for (a = world_allocs_of_session(w, s); a;
+ * a = world_next_of_session(w, a)). */
+struct alloc *world_allocs_of_session(const struct world *w, const struct session *s);
+struct alloc *world_next_of_session(const struct world *w, const struct alloc *a);
+struct alloc *world_allocs_of_node(const struct world *w, const struct node *n);
+struct alloc *world_next_of_node(const struct world *w, const struct alloc *a);
+
+/* Every stored fact in one canonical text, sorted by id: equal worlds, equal text. */
+void world_dump(const struct world *w, struct strbuf *out);
+/* The oracles of docs/spec/scheduling.md that a single state can be judged by;
+ * returns NULL or what is broken. */
+const char *world_audit(const struct world *w);
+
+#endif

@@ -1,0 +1,140 @@
+/* core/step.h - the only way the world changes.
+ *
+ *     an event with its time  ->  step()  ->  changes to store, things to send
+ *
+ * Pure: same world, same event, same effects, byte for byte.  The manager, the
+ * simulator and the tests are equal callers.  Effects are levels, or are
+ * repeated until observed; nothing may leave before the turn that holds the
+ * changes is durable. */
+#ifndef CORE_STEP_H
+#define CORE_STEP_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "core/model/world.h"
+
+enum event_kind {
+    EVENT_TICK = 1,  /* time alone: deadlines fire, the pass goes on */
+    EVENT_SUBMIT,
+    EVENT_STOP,      /* a person ends a session */
+    EVENT_SIGNAL,    /* a person signals a running session */
+    EVENT_NODE_JOIN, /* an agent introduces itself (again): capacity, devices, addresses */
+    EVENT_NODE_REPORT,
+    EVENT_NODE_CORDON,
+    EVENT_NODE_FORGET, /* an operator swears that the machine is gone for good */
+    EVENT_GROUP_PUT,
+    EVENT_KINDS
+};
+
+/* What a submission says; the caller has checked text lengths, step checks the rest. */
+struct event_submit {
+    struct session session; /* name, user, project, group, kind, priority, roles, limits, flags */
+    bool allow_impossible;
+};
+struct event_stop { uint64_t session; enum session_outcome cause; int64_t grace_ms; /* -1: its own */ };
+struct event_signal { uint64_t session; int32_t signal; };
+struct event_join { struct node node; /* id 0; name, group, capacity, devices, boot_id, ... */ };
+struct event_report {
+    uint32_t node;
+    uint64_t epoch, seq;  /* of the agent; anything not newer is ignored */
+    uint64_t turn;        /* the last list of wishes it acted on */
+    const struct member_report *members; /* full list, sorted by ref */
+    uint32_t n_members;
+};
+struct event_cordon { uint32_t node; bool on; };
+struct event_forget { uint32_t node; };
+
+struct event {
+    enum event_kind kind;
+    int64_t now_ms;  /* core time; earlier than the world's is taken as the world's */
+    int64_t wall_ms; /* for people; no decision reads it */
+    uint32_t actor;  /* user id, 0: the system */
+    union {
+        struct event_submit submit;
+        struct event_stop stop;
+        struct event_signal signal;
+        struct event_join join;
+        struct event_report report;
+        struct event_cordon cordon;
+        struct event_forget forget;
+        struct group group; /* id 0: find by name, else create */
+    } u;
+};
+
+/* The verdict on an event that somebody waits for.  Refusing is normal. */
+enum verdict {
+    VERDICT_OK = 0,
+    VERDICT_NOT_FOUND,      /* session, node, group, project, user */
+    VERDICT_NAME_TAKEN,
+    VERDICT_BAD_VALUE,      /* `text` names the value and what was expected */
+    VERDICT_IMPOSSIBLE,     /* no node of the group could ever hold it */
+    VERDICT_ENDED,          /* too late: it has ended */
+    VERDICT_NOT_RUNNING,    /* a signal needs a running session */
+    VERDICT_NOT_EMPTY,
+    VERDICT_STALE,          /* a report older than one already seen: ignored */
+    VERDICT_FULL,           /* a bound of the world was reached */
+    VERDICTS
+};
+const char *verdict_name(enum verdict v);
+
+enum change_kind {
+    CHANGE_SESSION = 1, /* row of the session as it is now (ENDED: its last) */
+    CHANGE_ALLOC,       /* row as it is now */
+    CHANGE_ALLOC_GONE,  /* released: the row as it last was */
+    CHANGE_NODE,
+    CHANGE_NODE_GONE,
+    CHANGE_GROUP,
+    CHANGE_HISTORY,     /* something people want to read later */
+    CHANGE_KINDS
+};
+
+enum history_what {
+    HISTORY_SUBMITTED = 1, HISTORY_STATE, HISTORY_ATTEMPT_REVOKED, HISTORY_ALARM, HISTORY_SIGNAL,
+    HISTORY_NODE_JOINED, HISTORY_NODE_UNREACHABLE, HISTORY_NODE_BACK, HISTORY_NODE_CORDON,
+    HISTORY_NODE_FORGOTTEN, HISTORY_GROUP, HISTORY_KINDS
+};
+const char *history_name(enum history_what w); /* "session.state", ... */
+
+struct history {
+    enum history_what what;
+    uint64_t session; /* 0: none */
+    uint32_t node;    /* 0: none */
+    uint32_t actor;
+    enum session_state state;
+    enum session_outcome outcome;
+    uint32_t attempt;
+    int64_t wall_ms, now_ms;
+    char text[160];
+};
+
+struct change { /* a copy: the world may move on while the store writes it */
+    enum change_kind kind;
+    union {
+        struct session session;
+        struct alloc alloc;
+        struct node node;
+        struct group group;
+        struct history history;
+    } u;
+};
+
+struct effects {
+    enum verdict verdict;
+    char text[160];        /* of a refusal: one sentence with the numbers */
+    char field[32];        /* the offending field, or "" */
+    uint64_t session;      /* id given by EVENT_SUBMIT; of the holder for VERDICT_NAME_TAKEN */
+    uint32_t node;         /* id given by EVENT_NODE_JOIN */
+    VEC(struct change) changes;
+    VEC(uint32_t) nodes;   /* whose list of wishes changed (no doubles) */
+    bool more;             /* the pass was sliced: send another EVENT_TICK at once */
+};
+
+/* `out` is zeroed or was used before; it is reset here and grows as needed. */
+void step(struct world *w, const struct event *ev, struct effects *out);
+void effects_done(struct effects *e);
+
+/* The full list of wishes for a node, sorted by ref: what a sync answers. */
+void step_wants(const struct world *w, const struct node *n, struct member_want **ret, uint32_t *ret_n);
+/* When the next deadline fires, in core time; INT64_MAX when none. */
+int64_t step_next_deadline(const struct world *w);
+
+#endif
