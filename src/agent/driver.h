@@ -39,11 +39,24 @@ struct container_spec {
     uint32_t simulated_devices; /* mask; only told to the job by environment */
 };
 
-/* Counts the bytes of one attached client; frames are those of wire/carry.h. */
+/* What the driver found out about this node's isolation, for the node's state. */
+struct driver_facts {
+    bool simulated; /* nothing really runs */
+    bool proved;    /* a probe container saw every promise kept from inside */
+    char note[160]; /* "cgroups v1; fast start", or what is slower or weaker and why */
+};
+
+/* Frames that reach a client are those of wire/carry.h. */
 struct driver_ops {
     const char *name;
+    void (*facts)(void *self, struct driver_facts *ret);
+    /* The store incarnation that orders from now on; members of another are
+     * listed as orphans.  Until it is known nothing is an orphan. */
+    void (*set_incarnation)(void *self, const char *incarnation);
     /* Claims durably and begins; from now on the member is in `list`.  An error
-     * means nothing was begun and nothing is listed. */
+     * means nothing was begun and nothing is listed.  A request that can never
+     * work here (an image this node does not know) is no error: it is listed as
+     * FAILED and fatal, because that is what the manager must hear. */
     int (*create)(void *self, const struct container_spec *spec, struct err *err);
     void (*go)(void *self, struct member_ref ref);      /* opens the start barrier */
     void (*stop)(void *self, struct member_ref ref, int64_t grace_ms); /* TERM, grace, KILL */
