@@ -1,0 +1,10 @@
+/* wire/names.h - the words that stand for enum values in JSON, rows and command lines. */
+#ifndef WIRE_NAMES_H
+#define WIRE_NAMES_H
+#include "wire/table.h"
+
+extern const struct wire_name names_session_state[], names_session_outcome[], /* "" is none */
+    names_session_kind[], names_member_phase[], names_want_act[], names_on_blocked[],
+    names_account_role[], names_history[], names_why_kind[];
+
+#endif

@@ -1,0 +1,203 @@
+/* wire/objects.h - what people and programs exchange with the manager, and its tables.
+ *
+ * `wire_thing` is the table of `struct thing`.  Instants (*_at) are texts as in
+ * wire/time.h; ids of sessions are "s17"; durations are milliseconds. */
+#ifndef WIRE_OBJECTS_H
+#define WIRE_OBJECTS_H
+#include "core/explain.h"
+#include "core/model/world.h"
+#include "core/step.h"
+#include "wire/names.h"
+#include "wire/table.h"
+#include "wire/time.h"
+
+#define SPEC_COMMAND_MAX 256
+#define SPEC_COMMAND_BYTES 65536
+#define SPEC_ENV_MAX 128
+#define SPEC_LABELS_MAX 32
+#define SPEC_CPU_MILLI 1000              /* of a container that says nothing */
+#define SPEC_MEM_BYTES (512 * 1024 * INT64_C(1024))
+#define SPEC_PRIORITY 10
+#define SPEC_GRACE_MS 30000
+#define WIRE_PROTOCOL 1
+
+/* ---- a submission ---- */
+struct role_spec {
+    char name[16];
+    uint32_t count;
+    int64_t cpu_milli, mem_bytes, gpu; /* of one member */
+    struct wire_texts command;         /* n 0: the session's */
+};
+/* After parsing there is at least one role: the short form (cpu_milli, mem_bytes, gpu,
+ * containers) has become a role named "main" and reads -1 / 0 itself. */
+struct session_spec {
+    char name[SESSION_NAME_MAX + 1]; /* "": the manager gives one */
+    char group[64], project[64];     /* "default" */
+    enum session_kind kind;
+    char image[256];                 /* "host" */
+    struct wire_texts command;       /* n 0 only when every role has its own */
+    struct wire_map env;
+    char *workdir;                   /* absolute, or NULL */
+    int32_t priority;
+    uint32_t n_roles;
+    struct role_spec roles[SESSION_ROLES_MAX];
+    int64_t cpu_milli, mem_bytes, gpu; /* short form; -1: not given */
+    uint32_t containers;               /* short form; 0: not given */
+    bool one_node, stop_on_member;
+    int64_t time_limit_ms;           /* -1: the group's default for its kind; 0: none */
+    int64_t grace_ms;
+    int64_t pending_timeout_ms;      /* 0: waits for ever */
+    bool stdin_open, tty;
+    bool allow_impossible;
+    struct wire_map labels;
+};
+extern const struct wire_table wire_session_spec;
+/* What decisions read: name, kind, priority, roles, limits, flags.  Owner, project, group and
+ * a time limit of -1 (left as it is) are the caller's. */
+void session_spec_shape(const struct session_spec *spec, struct session *ret);
+
+struct stop_request { int64_t grace_ms; };  /* -1: the session's own */
+struct signal_request { char signal[16]; }; /* "INT", "SIGINT" or "2" */
+struct ticket_request { char action[16]; uint32_t member; }; /* "logs", "exec", "attach" */
+struct ticket_answer { char *ticket; char proxy_url[256]; char expires_at[WIRE_TIME_TEXT]; };
+struct group_request { /* PUT: what is absent stays as it is (0 / -1) */
+    enum on_blocked on_blocked;
+    int64_t time_limit_batch_ms, time_limit_interactive_ms, time_limit_service_ms;
+};
+extern const struct wire_table wire_stop_request, wire_signal_request, wire_ticket_request,
+    wire_ticket_answer, wire_group_request;
+/* "INT", "SIGINT", "int", "2" -> 2.  False: no signal that may be sent (1..31). */
+bool signal_parse(struct str s, int32_t *ret);
+
+/* ---- what people read ---- */
+struct slots_view { int64_t cpu_milli, mem_bytes, gpu; };
+struct role_view { char name[16]; uint32_t count; int64_t cpu_milli, mem_bytes, gpu; };
+struct session_view {
+    char id[24], name[SESSION_NAME_MAX + 1], owner[64], project[64], group[64];
+    enum session_kind kind;
+    enum session_state state;
+    enum session_outcome outcome;
+    int32_t priority;
+    uint32_t attempt, failed_starts, members;
+    struct slots_view total;     /* over all members */
+    uint32_t n_roles;
+    struct role_view roles[SESSION_ROLES_MAX];
+    struct wire_texts nodes;     /* each once, natural order */
+    char submitted_at[WIRE_TIME_TEXT], started_at[WIRE_TIME_TEXT], ended_at[WIRE_TIME_TEXT];
+    int64_t time_limit_ms;       /* 0: none */
+    int64_t age_ms;              /* since it entered its state */
+    int32_t exit_code;           /* -1: none or unknown */
+    int32_t signal;
+    bool oom, alarm;
+    char detail[160];
+    char reason[512];            /* why it is where it is, one sentence */
+    char *spec;                  /* the submission as JSON, where one session is shown; or NULL */
+};
+struct device_view {
+    uint32_t index;
+    char uuid[48], model[32];
+    int64_t mem_bytes;
+    bool healthy, simulated;
+    char session[24];            /* that holds it, or "" */
+};
+struct node_view {
+    uint32_t id;
+    char name[NODE_NAME_MAX + 1], group[64];
+    char state[16];              /* "ready", "cordoned", "unreachable", "unheard" */
+    bool cordoned, unreachable;
+    struct slots_view capacity, used;
+    uint32_t sessions;           /* members on it */
+    uint32_t n_devices;
+    struct device_view devices[NODE_DEVICES_MAX];
+    bool simulated;              /* some of its devices are */
+    int64_t silent_ms;           /* since its last report */
+    char data_addr[64], version[24], facts[128], boot_id[40];
+};
+struct group_view {
+    uint32_t id;
+    char name[64];
+    enum on_blocked on_blocked;
+    int64_t time_limit_batch_ms, time_limit_interactive_ms, time_limit_service_ms; /* 0: none */
+    uint32_t nodes, pending, live;
+};
+struct event_view {              /* a line of history */
+    char id[32];                 /* "TURN.INDEX" */
+    char event[32];              /* "session.state" */
+    char at[WIRE_TIME_TEXT];
+    char session[24], name[SESSION_NAME_MAX + 1];
+    char node[NODE_NAME_MAX + 1];
+    char actor[64];              /* "" : the system */
+    char state[16], outcome[16];
+    uint32_t attempt;
+    char text[160];
+};
+struct why_view {
+    char session[24], name[SESSION_NAME_MAX + 1];
+    enum session_state state;
+    enum why_kind kind;
+    char text[512];
+    char blocker[24];            /* SKIPPED: the session ahead */
+    uint32_t place, queue_length;
+    uint32_t nodes, unreachable, cordoned, too_small, busy;
+    char nearest_node[NODE_NAME_MAX + 1];
+    struct slots_view missing;
+    int64_t since_ms;            /* for how long already */
+    int64_t retry_in_ms;         /* WAITING */
+    uint32_t failed_starts;
+};
+struct queue_entry_view {
+    uint32_t place;
+    char id[24], name[SESSION_NAME_MAX + 1], owner[64], group[64];
+    int32_t priority;
+    struct slots_view total;
+    int64_t waiting_ms;
+    char kind[16];               /* enum why_kind: "no_capacity" */
+    char reason[512];
+};
+struct version_view { char version[24]; uint32_t protocol; char cluster[33], incarnation[33]; };
+struct join_token_answer { char *token; char ca_sha256[65]; char agent_url[256]; };
+struct problem {                 /* RFC 9457 */
+    char type[128], title[64];
+    uint32_t status;
+    char code[32], detail[512], field[64];
+};
+struct session_list { VEC(struct session_view) items; char next[64]; };
+struct node_list { VEC(struct node_view) items; char next[64]; };
+struct group_list { VEC(struct group_view) items; char next[64]; };
+struct event_list { VEC(struct event_view) items; char next[64]; };
+struct queue_list { VEC(struct queue_entry_view) items; char next[64]; };
+extern const struct wire_table wire_session_view, wire_node_view, wire_group_view,
+    wire_event_view, wire_why_view, wire_queue_entry_view, wire_version_view,
+    wire_join_token_answer, wire_problem, wire_session_list, wire_node_list, wire_group_list,
+    wire_event_list, wire_queue_list;
+
+/* ---- joining and carrying ---- */
+struct join_request {
+    uint32_t protocol;
+    char *token;
+    char node[NODE_NAME_MAX + 1]; /* the proxy's name when role is "proxy" */
+    char role[16];                /* "agent" (default), "proxy" */
+    char *csr;                    /* PEM */
+};
+struct join_answer {
+    uint32_t protocol;
+    char cluster[33], incarnation[33];
+    uint32_t node_id;             /* 0: not yet known (the first sync gives it), or a proxy */
+    char *cert, *ca;              /* PEM */
+    char ticket_key[48];          /* base64, Ed25519 public key */
+};
+struct ticket { /* what is signed: wire/ticket.h */
+    uint32_t v;
+    uint64_t session;
+    uint32_t attempt, member;
+    char node[NODE_NAME_MAX + 1], addr[64], action[16];
+    uint32_t uid;                 /* user id, not of the operating system */
+    int64_t exp;                  /* seconds since 1970 */
+    char cluster[33];
+};
+struct exec_request { struct wire_texts argv; bool tty; struct wire_map env; };
+struct carry_end { int32_t exit_code, signal; bool oom, timed_out; char detail[160]; };
+extern const struct wire_table wire_join_request, wire_join_answer, wire_ticket,
+    wire_exec_request, wire_carry_end;
+
+#endif

@@ -1,0 +1,62 @@
+/* wire/sync.h - the full lists that an agent and the manager exchange.
+ *
+ * docs/spec/node.md, "Agent and manager" */
+#ifndef WIRE_SYNC_H
+#define WIRE_SYNC_H
+#include "core/model/node.h"
+#include "core/nodeplan/plan.h"
+#include "wire/names.h"
+#include "wire/table.h"
+
+#define SYNC_MEMBERS_MAX 65536
+
+struct sync_device {
+    uint32_t index;
+    char uuid[48], model[32];
+    int64_t mem_bytes;
+    bool healthy, simulated;
+};
+struct sync_info {
+    char version[24], data_addr[64], facts[128], group[64];
+    int64_t cpu_milli, mem_bytes;
+    uint32_t n_devices;
+    struct sync_device devices[NODE_DEVICES_MAX];
+};
+struct sync_need { uint64_t session; };
+struct sync_request {
+    uint32_t protocol;
+    char cluster[33], incarnation[33];
+    uint64_t turn;                      /* of the last answer acted on */
+    char node[NODE_NAME_MAX + 1];
+    char boot_id[40];
+    uint64_t epoch, seq;
+    bool full;
+    struct sync_info info;
+    VEC(struct member_report) members;  /* sorted by ref (checked by wire_parse) */
+    VEC(struct sync_need) need;
+    int64_t poll_ms;
+};
+
+struct sync_device_mask { uint32_t member, mask; };
+struct sync_peer { uint32_t member; char node[NODE_NAME_MAX + 1]; };
+struct sync_body {
+    uint64_t session;
+    uint32_t attempt;
+    char *spec;                         /* JSON: parse with wire_session_spec */
+    char owner[64];
+    uint32_t uid, gid;
+    VEC(struct sync_device_mask) devices; /* only members that hold some */
+    VEC(struct sync_peer) peers;        /* every member, in order */
+    int64_t time_limit_ms, grace_ms;    /* 0: no limit */
+};
+struct sync_answer {
+    uint32_t protocol;
+    char cluster[33], incarnation[33];
+    uint64_t turn;
+    uint32_t node_id;
+    VEC(struct member_want) wants;      /* sorted by ref (checked by wire_parse) */
+    VEC(struct sync_body) bodies;
+};
+extern const struct wire_table wire_sync_request, wire_sync_answer, wire_sync_info, wire_sync_body;
+
+#endif
