@@ -171,7 +171,7 @@ extern const struct wire_table wire_session_view, wire_node_view, wire_group_vie
     wire_join_token_answer, wire_problem, wire_session_list, wire_node_list, wire_group_list,
     wire_event_list, wire_queue_list;
 
-/* ---- joining and carrying ---- */
+/* ---- joining and carrying; struct ticket is in wire/ticket.h ---- */
 struct join_request {
     uint32_t protocol;
     char *token;
@@ -186,18 +186,9 @@ struct join_answer {
     char *cert, *ca;              /* PEM */
     char ticket_key[48];          /* base64, Ed25519 public key */
 };
-struct ticket { /* what is signed: wire/ticket.h */
-    uint32_t v;
-    uint64_t session;
-    uint32_t attempt, member;
-    char node[NODE_NAME_MAX + 1], addr[64], action[16];
-    uint32_t uid;                 /* user id, not of the operating system */
-    int64_t exp;                  /* seconds since 1970 */
-    char cluster[33];
-};
 struct exec_request { struct wire_texts argv; bool tty; struct wire_map env; };
 struct carry_end { int32_t exit_code, signal; bool oom, timed_out; char detail[160]; };
-extern const struct wire_table wire_join_request, wire_join_answer, wire_ticket,
-    wire_exec_request, wire_carry_end;
+extern const struct wire_table wire_join_request, wire_join_answer, wire_exec_request,
+    wire_carry_end;
 
 #endif
