@@ -1,0 +1,302 @@
+/* sim/cluster.c - one seed's history: jobs, faults, and the quiet at the end. */
+#include "sim/cluster.h"
+#include <stdarg.h>
+#include "base/check.h"
+#include "base/fmt.h"
+#include "sim/oracle.h"
+
+#define CHAOS_MS INT64_C(240000)     /* faults happen for so long */
+#define QUIET_MS INT64_C(7200000)    /* then everything must have ended within this */
+#define SESSION_RUN_MOST_MS 60000
+
+void cluster_broken(struct cluster *c, const char *fmt, ...)
+{
+    if (!c->result->ok) return; /* the first is what matters */
+    va_list ap;
+    va_start(ap, fmt);
+    struct strbuf b;
+    strbuf_init(&b, sizeof(c->result->why));
+    strbuf_vfmt(&b, fmt, ap);
+    va_end(ap);
+    text_clip(c->result->why, sizeof(c->result->why), strbuf_str(&b));
+    strbuf_done(&b);
+    c->result->ok = false;
+    c->result->at_ms = c->post.now_ms;
+}
+
+void cluster_say(struct cluster *c, const char *fmt, ...)
+{
+    if (!c->options->trace) return;
+    struct strbuf b;
+    strbuf_init(&b, 1024);
+    strbuf_fmt(&b, "%9lld ", (long long)c->post.now_ms);
+    va_list ap;
+    va_start(ap, fmt);
+    strbuf_vfmt(&b, fmt, ap);
+    va_end(ap);
+    c->options->say(b.p);
+    strbuf_done(&b);
+}
+
+struct job *cluster_job(struct cluster *c, const struct job *job)
+{
+    return &c->jobs.v[job - c->jobs.v];
+}
+
+struct job *cluster_job_of(struct cluster *c, uint64_t session)
+{
+    VEC_EACH(k, &c->disk.keys) {
+        if (k->session == session) return &c->jobs.v[k->key - 1];
+    }
+    return NULL;
+}
+
+void cluster_send(struct cluster *c, struct letter l)
+{
+    bool of_machine = l.kind == LETTER_JOIN || l.kind == LETTER_SYNC || l.kind == LETTER_ANSWER;
+    if (of_machine && c->machines[l.machine].cut_until_ms > c->post.now_ms) {
+        c->post.lost++;
+        letter_done(&l);
+        return;
+    }
+    post_send(&c->post, l);
+}
+
+static uint64_t below(struct cluster *c, uint64_t n) { return rng_below(&c->post.rng, n); }
+
+static void make_job(struct cluster *c, uint64_t key)
+{
+    struct job *j = VEC_ADD(&c->jobs);
+    j->key = key;
+    struct session *s = &j->spec;
+    s->user = s->project = s->group = 1;
+    s->kind = KIND_BATCH;
+    s->priority = (int32_t)(below(c, 3) * 10);
+    s->one_node = below(c, 3) == 0;
+    s->stop_on_member = true;
+    s->n_roles = 1 + (uint32_t)(below(c, 4) == 0);
+    s->grace_ms = 1000 + (int64_t)below(c, 10000);
+    s->time_limit_ms = below(c, 3) == 0 ? 5000 + (int64_t)below(c, 40000) : 0;
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        struct role *r = &s->roles[i];
+        CHECK(TEXT_SET(r->name, i == 0 ? STR("main") : STR("worker")));
+        r->count = 1 + (uint32_t)(below(c, 3) == 0 ? below(c, 3) : 0);
+        r->slots.v[SLOT_CPU] = 500 * (1 + (int64_t)below(c, 4));
+        r->slots.v[SLOT_MEM] = FMT_GIB * (1 + (int64_t)below(c, 3));
+        r->slots.v[SLOT_GPU] = below(c, 2) == 0 ? 0 : (int64_t)below(c, 3);
+        s->members += r->count;
+    }
+    j->run_ms = 1 + (int64_t)below(c, SESSION_RUN_MOST_MS);
+    j->exit_code = below(c, 4) == 0 ? 1 + (int32_t)below(c, 100) : 0;
+    j->fails_to_start = below(c, 8) == 0;
+    j->fatal = below(c, 2) == 0;
+    j->bad_starts = 1 + (uint32_t)below(c, 3);
+    j->ignores_term = below(c, 5) == 0;
+}
+
+static void set_up(struct cluster *c)
+{
+    post_init(&c->post, c->options->seed * UINT64_C(0x2545f4914f6cdd1d) + 1);
+    disk_init(&c->disk);
+    leader_init(&c->leader);
+    if (below(c, 2) == 0) c->disk.groups.v[0].on_blocked = BLOCKED_SKIP;
+    c->n_machines = 1 + (uint32_t)below(c, 5);
+    for (uint32_t i = 0; i < c->n_machines; i++) {
+        struct slots capacity = {{(int64_t)(2 + below(c, 7)) * 1000,
+                                  (int64_t)(4 + below(c, 12)) * FMT_GIB, (int64_t)below(c, 5)}};
+        machine_init(&c->machines[i], i, &capacity);
+        machine_start_agent(c, &c->machines[i]);
+    }
+    uint64_t jobs = 5 + below(c, 25);
+    for (uint64_t key = 1; key <= jobs; key++) make_job(c, key);
+    VEC_EACH(j, &c->jobs) {
+        post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_CLIENT, .job = j->key - 1},
+                   (int64_t)below(c, CHAOS_MS / 2));
+    }
+    uint32_t harsh = (uint32_t)below(c, 4); /* some seeds are calm, some are not */
+    c->post.loss_pct = harsh * 6;
+    c->post.double_pct = harsh * 6;
+    c->post.late_pct = harsh * 4;
+    c->leader.fail_pct = harsh;
+    c->leader.unknown_pct = harsh;
+    c->chaos = true;
+    leader_start(c);
+    if (harsh > 0)
+        post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_CHAOS}, 1 + (int64_t)below(c, 8000));
+}
+
+/* A client repeats itself until it is heard; some change their mind later. */
+static void client(struct cluster *c, uint64_t job)
+{
+    struct job *j = &c->jobs.v[job];
+    if (!j->acked) {
+        cluster_send(c, (struct letter){.kind = LETTER_SUBMIT, .job = job});
+    } else if (disk_ended(&c->disk, j->session)) {
+        return;
+    } else if (j->stop_wanted || below(c, 12) == 0 || !c->chaos) {
+        /* In the end everything that waits for what never comes is stopped. */
+        const struct session *s = disk_live(&c->disk, j->session);
+        bool stuck = s && s->state == SESSION_PENDING && c->post.now_ms > CHAOS_MS + QUIET_MS / 2;
+        if (j->stop_wanted || c->chaos || stuck) {
+            j->stop_wanted = true;
+            cluster_send(c, (struct letter){.kind = LETTER_STOP, .session = j->session});
+        }
+    } else if (below(c, 10) == 0) {
+        cluster_send(c, (struct letter){.kind = LETTER_SIGNAL, .session = j->session});
+    }
+    post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_CLIENT, .job = job},
+               1000 + (int64_t)below(c, 10000));
+}
+
+static void heal(struct cluster *c)
+{
+    cluster_say(c, "faults end");
+    c->chaos = false;
+    c->post.loss_pct = c->post.double_pct = c->post.late_pct = 0;
+    c->leader.fail_pct = c->leader.unknown_pct = 0;
+    for (uint32_t i = 0; i < c->n_machines; i++) {
+        c->machines[i].cut_until_ms = 0;
+        if (!c->machines[i].agent_up) machine_start_agent(c, &c->machines[i]);
+    }
+    if (!c->leader.up) leader_start(c);
+}
+
+static void fault(struct cluster *c)
+{
+    struct machine *m = &c->machines[below(c, c->n_machines)];
+    switch (below(c, 8)) {
+    case 0: case 1:
+        cluster_say(c, c->leader.up ? "leader killed" : "leader starts");
+        if (c->leader.up) {
+            leader_kill(c);
+            c->result->leader_kills++;
+        } else {
+            leader_start(c);
+        }
+        break;
+    case 2: case 3:
+        cluster_say(c, "agent n%u %s", m->index + 1, m->agent_up ? "killed" : "starts");
+        if (m->agent_up) {
+            machine_kill_agent(m);
+            c->result->agent_kills++;
+        } else {
+            machine_start_agent(c, m);
+        }
+        break;
+    case 4:
+        cluster_say(c, "n%u cut off", m->index + 1);
+        m->cut_until_ms = c->post.now_ms + (int64_t)below(c, 100000);
+        break;
+    case 5:
+        if (below(c, 3) != 0) break;
+        cluster_say(c, "n%u reboots", m->index + 1);
+        machine_reboot(c, m);
+        c->result->reboots++;
+        break;
+    case 6:
+        if (m->boxes.n == 0 || below(c, 4) != 0) break;
+        cluster_say(c, "a container of n%u vanishes", m->index + 1);
+        machine_vanish(c, m, (uint32_t)below(c, m->boxes.n));
+        break;
+    default:
+        if (!c->leader.up) leader_start(c);
+        if (!m->agent_up) machine_start_agent(c, m);
+        break;
+    }
+    post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_CHAOS}, 1 + (int64_t)below(c, 8000));
+}
+
+static void deliver(struct cluster *c, const struct letter *l)
+{
+    struct machine *m = &c->machines[l->machine];
+    switch (l->kind) {
+    case LETTER_ACK:
+        c->jobs.v[l->job].acked = true;
+        c->jobs.v[l->job].session = l->session;
+        return;
+    case LETTER_TIMER_CLIENT: client(c, l->job); return;
+    case LETTER_TIMER_AGENT:
+        if (!m->agent_up || l->life != m->life) return;
+        machine_beat(c, m);
+        post_timer(&c->post, *l, NODE_BEAT_MS);
+        return;
+    case LETTER_TIMER_BOX: machine_boxes_tick(c, m); return;
+    case LETTER_ANSWER: machine_answer(c, m, l); return;
+    case LETTER_TIMER_CHAOS:
+        if (c->chaos) fault(c);
+        return;
+    case LETTER_SUBMIT: case LETTER_STOP: case LETTER_SIGNAL: case LETTER_JOIN: case LETTER_SYNC:
+    case LETTER_TIMER_LEADER: case LETTER_TIMER_HELD: case LETTER_COMMITTED:
+        leader_letter(c, l);
+        return;
+    case LETTER_KINDS:
+    default: UNREACHABLE();
+    }
+}
+
+static void mix(struct sim_result *r, uint64_t v)
+{
+    r->hash = (r->hash ^ v) * UINT64_C(0x100000001b3); /* FNV-1a by words */
+}
+
+static bool all_ended(const struct cluster *c)
+{
+    if (c->disk.live.n > 0 || c->disk.allocs.n > 0) return false;
+    for (uint32_t i = 0; i < c->n_machines; i++) {
+        if (c->machines[i].boxes.n > 0) return false;
+    }
+    VEC_EACH(j, &c->jobs) {
+        if (!j->acked) return false;
+    }
+    return true;
+}
+
+static void count(struct cluster *c)
+{
+    struct sim_result *r = c->result;
+    r->delivered = c->post.delivered;
+    r->lost = c->post.lost;
+    r->doubled = c->post.doubled;
+    r->turns = c->leader.turns;
+    r->reloads = c->leader.reloads;
+    r->sessions = c->jobs.n;
+    VEC_EACH(s, &c->disk.ended) {
+        r->succeeded += s->outcome == OUTCOME_SUCCEEDED;
+        r->failed += s->outcome == OUTCOME_FAILED;
+        r->cancelled += s->outcome == OUTCOME_CANCELLED;
+        r->lost_sessions += s->outcome == OUTCOME_LOST;
+    }
+}
+
+void sim_run(const struct sim_options *options, struct sim_result *ret)
+{
+    struct cluster *c = mem_alloc(sizeof(*c));
+    memset(ret, 0, sizeof(*ret));
+    ret->ok = true;
+    ret->hash = UINT64_C(0xcbf29ce484222325);
+    c->options = options;
+    c->result = ret;
+    set_up(c);
+    struct letter l;
+    while (ret->ok && post_next(&c->post, &l)) {
+        if (c->chaos && c->post.now_ms >= CHAOS_MS) heal(c);
+        mix(ret, (uint64_t)c->post.now_ms);
+        mix(ret, ((uint64_t)l.kind << 32) ^ l.session ^ ((uint64_t)l.machine << 24) ^ l.n);
+        deliver(c, &l);
+        letter_done(&l);
+        struct leader *lead = &c->leader;
+        if (lead->up && !lead->busy && lead->open.turn.changes.n == 0 && below(c, 50) == 0)
+            oracle_reload(c);
+        if (!c->chaos && all_ended(c)) break;
+        if (c->post.now_ms > CHAOS_MS + QUIET_MS) break;
+    }
+    if (ret->ok) oracle_end(c);
+    if (ret->ok) ret->at_ms = c->post.now_ms;
+    count(c);
+    for (uint32_t i = 0; i < c->n_machines; i++) machine_done(&c->machines[i]);
+    leader_done(&c->leader);
+    disk_done(&c->disk);
+    post_done(&c->post);
+    VEC_DONE(&c->jobs);
+    mem_free(c);
+}

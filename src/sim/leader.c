@@ -1,0 +1,322 @@
+/* sim/leader.c - the order of things: step, turn, commit, release. */
+#include "sim/leader.h"
+#include "base/check.h"
+#include "sim/cluster.h"
+#include "sim/oracle.h"
+
+static void pending_done(struct pending_turn *p)
+{
+    VEC_DONE(&p->turn.changes);
+    VEC_DONE(&p->turn.keys);
+    VEC_DONE(&p->acks);
+    VEC_EACH(s, &p->snapshots) mem_free(s->wishes);
+    VEC_DONE(&p->snapshots);
+    memset(p, 0, sizeof(*p));
+}
+
+void leader_init(struct leader *l) { memset(l, 0, sizeof(*l)); }
+
+static void forget(struct leader *l)
+{
+    pending_done(&l->open);
+    pending_done(&l->committing);
+    for (uint32_t i = 0; i < LEADER_MACHINES_MAX; i++) {
+        mem_free(l->published[i].wishes);
+        l->published[i] = (struct snapshot){0};
+        l->polls[i] = (struct held_poll){0};
+    }
+    world_free(l->w);
+    l->w = NULL;
+    l->busy = false;
+}
+
+void leader_done(struct leader *l)
+{
+    forget(l);
+    effects_done(&l->effects);
+}
+
+int64_t leader_core_now(const struct cluster *c)
+{
+    return c->leader.core_base + c->post.now_ms - c->leader.started_ms;
+}
+
+static struct snapshot snapshot(const struct leader *l, uint32_t machine, const struct node *n)
+{
+    struct snapshot s = {.machine = machine};
+    struct member_want *want = NULL;
+    step_wants(l->w, n, &want, &s.n);
+    s.wishes = mem_array(s.n + 1, sizeof(*s.wishes));
+    for (uint32_t i = 0; i < s.n; i++) {
+        s.wishes[i].want = want[i];
+        for (const struct alloc *a = world_allocs_of_node(l->w, n); a;
+             a = world_next_of_node(l->w, a)) {
+            if (member_ref_cmp(a->ref, want[i].ref) != 0) continue;
+            s.wishes[i].slots = a->slots;
+            s.wishes[i].devices = a->devices;
+        }
+    }
+    mem_free(want);
+    return s;
+}
+
+static struct node *node_of(const struct leader *l, uint32_t machine)
+{
+    char name[16];
+    text_fmt(name, sizeof(name), "n%u", machine + 1);
+    return world_node_named(l->w, str_of(name));
+}
+
+static void arm(struct cluster *c)
+{
+    struct leader *l = &c->leader;
+    int64_t at = step_next_deadline(l->w);
+    if (at == INT64_MAX || at == l->timer_ms) return;
+    l->timer_ms = at;
+    int64_t in = at - leader_core_now(c);
+    post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_LEADER, .life = l->life},
+               in < 1 ? 1 : in);
+}
+
+static void load(struct cluster *c)
+{
+    struct leader *l = &c->leader;
+    l->w = disk_load(&c->disk);
+    l->core_base = c->disk.core_ms;
+    l->started_ms = c->post.now_ms;
+    l->durable = c->disk.turn;
+    l->timer_ms = 0;
+    for (uint32_t i = 0; i < c->n_machines; i++) {
+        struct node *n = node_of(l, i);
+        if (n) l->published[i] = snapshot(l, i, n);
+    }
+    oracle_world(c);
+    arm(c);
+}
+
+void leader_start(struct cluster *c)
+{
+    struct leader *l = &c->leader;
+    CHECK(!l->up);
+    l->up = true;
+    l->life++;
+    load(c);
+}
+
+static void answer(struct cluster *c, uint32_t machine)
+{
+    struct leader *l = &c->leader;
+    struct held_poll *p = &l->polls[machine];
+    if (!p->held) return;
+    p->held = false;
+    const struct snapshot *s = &l->published[machine];
+    struct letter out = {.kind = LETTER_ANSWER, .machine = machine, .epoch = p->epoch,
+                         .turn = l->durable, .n = s->n};
+    out.wishes = mem_array(s->n + 1, sizeof(*out.wishes));
+    if (s->n > 0) memcpy(out.wishes, s->wishes, s->n * sizeof(*out.wishes));
+    cluster_send(c, out);
+}
+
+/* Closes the open turn if the store is free and there is something to write. */
+static void close_turn(struct cluster *c)
+{
+    struct leader *l = &c->leader;
+    if (l->busy) return;
+    if (l->open.turn.changes.n == 0) {
+        VEC_EACH(a, &l->open.acks) cluster_send(c, *a); /* nothing to wait for */
+        VEC_CLEAR(&l->open.acks);
+        return;
+    }
+    l->committing = l->open;
+    memset(&l->open, 0, sizeof(l->open));
+    l->committing.turn.no = l->durable + 1;
+    l->committing.turn.core_ms = l->w->now_ms;
+    VEC_EACH(s, &l->committing.snapshots) {
+        struct node *n = node_of(l, s->machine);
+        struct snapshot fresh = {.machine = s->machine};
+        if (n) fresh = snapshot(l, s->machine, n);
+        *s = fresh;
+    }
+    l->busy = true;
+    post_timer(&c->post, (struct letter){.kind = LETTER_COMMITTED, .life = l->life},
+               (int64_t)rng_below(&c->post.rng, 4));
+}
+
+static void remember_node(struct leader *l, uint32_t machine)
+{
+    VEC_EACH(s, &l->open.snapshots) {
+        if (s->machine == machine) return;
+    }
+    VEC_PUSH(&l->open.snapshots, ((struct snapshot){.machine = machine}));
+}
+
+static void feed(struct cluster *c, struct event *ev)
+{
+    struct leader *l = &c->leader;
+    l->w->turn = l->durable + (l->busy ? 2 : 1);
+    ev->now_ms = leader_core_now(c);
+    ev->wall_ms = c->post.now_ms;
+    ev->actor = 1;
+    step(l->w, ev, &l->effects);
+    c->result->steps++;
+    VEC_EACH(ch, &l->effects.changes) VEC_PUSH(&l->open.turn.changes, *ch);
+    VEC_EACH(id, &l->effects.nodes) {
+        const struct node *n = world_node(l->w, *id);
+        uint64_t number = 0;
+        if (n && str_to_u64(str_of(n->name + 1), &number)) remember_node(l, (uint32_t)number - 1);
+    }
+    oracle_step(c);
+    while (l->effects.more) {
+        struct event tick = {.kind = EVENT_TICK};
+        l->effects.more = false;
+        feed(c, &tick);
+    }
+}
+
+static void release(struct cluster *c)
+{
+    struct leader *l = &c->leader;
+    struct pending_turn *p = &l->committing;
+    l->durable = p->turn.no;
+    l->turns++;
+    VEC_EACH(a, &p->acks) cluster_send(c, *a);
+    VEC_CLEAR(&p->acks);
+    VEC_EACH(s, &p->snapshots) {
+        mem_free(l->published[s->machine].wishes);
+        l->published[s->machine] = *s;
+        s->wishes = NULL;
+        answer(c, s->machine);
+    }
+    oracle_durable(c, &p->turn);
+    pending_done(p);
+}
+
+static void committed(struct cluster *c)
+{
+    struct leader *l = &c->leader;
+    bool failed = post_chance(&c->post, l->fail_pct);
+    bool unknown = !failed && post_chance(&c->post, l->unknown_pct);
+    bool applied = !failed && (!unknown || post_chance(&c->post, 50));
+    if (applied) disk_apply(&c->disk, &l->committing.turn);
+    l->busy = false;
+    if (!failed && !unknown) {
+        release(c);
+        close_turn(c);
+        return;
+    }
+    /* The world may hold what was never stored: drop it and read what was. */
+    l->reloads++;
+    forget(l);
+    load(c);
+}
+
+void leader_kill(struct cluster *c)
+{
+    struct leader *l = &c->leader;
+    CHECK(l->up);
+    if (l->busy && post_chance(&c->post, 50)) disk_apply(&c->disk, &l->committing.turn);
+    l->up = false;
+    forget(l);
+}
+
+static void on_submit(struct cluster *c, const struct letter *letter)
+{
+    struct leader *l = &c->leader;
+    const struct job *job = &c->jobs.v[letter->job];
+    uint64_t session = disk_session_of_key(&c->disk, job->key);
+    if (session == 0) {
+        VEC_EACH(k, &l->open.turn.keys) if (k->key == job->key) session = k->session;
+        VEC_EACH(k, &l->committing.turn.keys) if (k->key == job->key) session = k->session;
+    }
+    if (session == 0) {
+        struct event ev = {.kind = EVENT_SUBMIT};
+        ev.u.submit.session = job->spec;
+        ev.u.submit.allow_impossible = true;
+        feed(c, &ev);
+        CHECK(l->effects.verdict == VERDICT_OK);
+        session = l->effects.session;
+        VEC_PUSH(&l->open.turn.keys, ((struct disk_key){job->key, session}));
+    }
+    VEC_PUSH(&l->open.acks, ((struct letter){.kind = LETTER_ACK, .job = letter->job,
+                                             .session = session}));
+}
+
+static void on_join(struct cluster *c, const struct letter *letter)
+{
+    struct event ev = {.kind = EVENT_NODE_JOIN};
+    struct node *n = &ev.u.join.node;
+    const struct machine *m = &c->machines[letter->machine];
+    text_fmt(n->name, sizeof(n->name), "n%u", letter->machine + 1);
+    n->group = 1;
+    n->epoch = letter->epoch;
+    n->capacity = m->capacity;
+    n->n_devices = m->n_devices;
+    for (uint32_t i = 0; i < n->n_devices; i++) {
+        text_fmt(n->devices[i].uuid, sizeof(n->devices[i].uuid), "sim-%u-%u", m->index, i);
+        n->devices[i].healthy = n->devices[i].simulated = true;
+    }
+    text_fmt(n->boot_id, sizeof(n->boot_id), "boot-%u", m->boot);
+    feed(c, &ev);
+}
+
+static void on_sync(struct cluster *c, const struct letter *letter)
+{
+    struct leader *l = &c->leader;
+    if (letter->kind == LETTER_JOIN) on_join(c, letter);
+    const struct node *n = node_of(l, letter->machine);
+    if (!n) return; /* forgotten meanwhile: the agent joins again */
+    struct event ev = {.kind = EVENT_NODE_REPORT};
+    ev.u.report = (struct event_report){.node = n->id, .epoch = letter->epoch, .seq = letter->seq,
+                                        .turn = letter->turn, .members = letter->members,
+                                        .n_members = letter->n};
+    feed(c, &ev);
+    struct held_poll *p = &l->polls[letter->machine];
+    if (p->held && (p->epoch > letter->epoch || (p->epoch == letter->epoch && p->seq > letter->seq)))
+        return; /* an echo */
+    *p = (struct held_poll){.held = true, .epoch = letter->epoch, .seq = letter->seq};
+    /* What the agent does not know yet is sent at once, else the poll is held. */
+    bool news = l->published[letter->machine].n > 0 && letter->turn < l->durable;
+    post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_HELD, .machine = letter->machine,
+                                         .life = l->life, .seq = letter->seq},
+               news || letter->kind == LETTER_JOIN ? 1 : NODE_BEAT_MS);
+}
+
+void leader_letter(struct cluster *c, const struct letter *letter)
+{
+    struct leader *l = &c->leader;
+    struct event ev = {0};
+    if (!l->up) return;
+    switch (letter->kind) {
+    case LETTER_SUBMIT: on_submit(c, letter); break;
+    case LETTER_STOP:
+        ev.kind = EVENT_STOP;
+        ev.u.stop = (struct event_stop){letter->session, OUTCOME_CANCELLED, -1};
+        feed(c, &ev);
+        break;
+    case LETTER_SIGNAL:
+        ev.kind = EVENT_SIGNAL;
+        ev.u.signal = (struct event_signal){letter->session, 10};
+        feed(c, &ev);
+        break;
+    case LETTER_JOIN: case LETTER_SYNC: on_sync(c, letter); break;
+    case LETTER_TIMER_LEADER:
+        if (letter->life != l->life) return;
+        l->timer_ms = 0;
+        ev.kind = EVENT_TICK;
+        feed(c, &ev);
+        break;
+    case LETTER_TIMER_HELD:
+        if (letter->life == l->life && l->polls[letter->machine].seq == letter->seq)
+            answer(c, letter->machine);
+        return;
+    case LETTER_COMMITTED:
+        if (letter->life == l->life && l->busy) committed(c);
+        arm(c);
+        return;
+    case LETTER_ACK: case LETTER_ANSWER: case LETTER_TIMER_CLIENT: case LETTER_TIMER_AGENT:
+    case LETTER_TIMER_BOX: case LETTER_TIMER_CHAOS: case LETTER_KINDS:
+    default: UNREACHABLE();
+    }
+    close_turn(c);
+    arm(c);
+}

@@ -1,0 +1,229 @@
+/* sim/machine.c - containers as timers, and the agent around plan_node. */
+#include "sim/machine.h"
+#include "base/check.h"
+#include "sim/cluster.h"
+
+bool box_alive(const struct box *b)
+{
+    return b->phase != MEMBER_EXITED && b->phase != MEMBER_FAILED;
+}
+
+void machine_init(struct machine *m, uint32_t index, const struct slots *capacity)
+{
+    memset(m, 0, sizeof(*m));
+    m->index = index;
+    m->capacity = *capacity;
+    m->n_devices = (uint32_t)capacity->v[SLOT_GPU];
+    m->boot = 1;
+}
+
+void machine_done(struct machine *m) { VEC_DONE(&m->boxes); }
+
+static void schedule(struct cluster *c, struct machine *m, struct box *b, int64_t in_ms)
+{
+    b->next_ms = c->post.now_ms + in_ms;
+    post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_BOX, .machine = m->index}, in_ms);
+}
+
+static int64_t some_ms(struct cluster *c, uint64_t most)
+{
+    return 1 + (int64_t)rng_below(&c->post.rng, most);
+}
+
+static uint32_t box_find(const struct machine *m, struct member_ref ref)
+{
+    uint32_t at = 0;
+    while (at < m->boxes.n && member_ref_cmp(m->boxes.v[at].ref, ref) < 0) at++;
+    return at;
+}
+
+static struct box *box_get(struct machine *m, struct member_ref ref)
+{
+    uint32_t at = box_find(m, ref);
+    if (at == m->boxes.n || member_ref_cmp(m->boxes.v[at].ref, ref) != 0) return NULL;
+    return &m->boxes.v[at];
+}
+
+static void box_end(struct cluster *c, struct box *b, int32_t code, int32_t signal)
+{
+    b->phase = b->ran ? MEMBER_EXITED : MEMBER_FAILED;
+    b->end.exit_code = code;
+    b->end.signal = signal;
+    b->next_ms = 0;
+    struct job *job = cluster_job(c, b->job);
+    if (b->ran && b->ref.member == 0 && signal == 0) {
+        job->main_exited = true;
+        job->main_code = code;
+    }
+    if (code != 0 || signal != 0) job->member_failed = true;
+}
+
+static void box_create(struct cluster *c, struct machine *m, const struct wish *wish)
+{
+    struct job *job = cluster_job_of(c, wish->want.ref.session);
+    if (!job) return; /* body not to be had yet: asked for again with the next answer */
+    struct box b = {.ref = wish->want.ref, .phase = MEMBER_PREPARING, .job = job,
+                    .slots = wish->slots, .devices = wish->devices};
+    uint32_t at = box_find(m, b.ref);
+    VEC_INSERT(&m->boxes, at, b);
+    schedule(c, m, &m->boxes.v[at], some_ms(c, 400));
+}
+
+static void box_go(struct cluster *c, struct machine *m, struct box *b)
+{
+    b->go = true;
+    if (b->phase != MEMBER_READY) return;
+    b->phase = MEMBER_STARTING;
+    schedule(c, m, b, some_ms(c, 50));
+}
+
+static void box_stop(struct cluster *c, struct machine *m, struct box *b, int64_t grace_ms)
+{
+    if (!box_alive(b) || b->phase == MEMBER_STOPPING) return;
+    b->phase = MEMBER_STOPPING;
+    int64_t dies_in = b->ran && b->job->ignores_term ? grace_ms : some_ms(c, 50);
+    schedule(c, m, b, dies_in < 1 ? 1 : dies_in);
+}
+
+/* A box moves on by itself when its time has come. */
+static void box_tick(struct cluster *c, struct machine *m, struct box *b)
+{
+    const struct job *job = b->job;
+    switch (b->phase) {
+    case MEMBER_PREPARING:
+        if (job->fails_to_start && (job->fatal || b->ref.attempt <= job->bad_starts)) {
+            b->end.fatal = job->fatal;
+            box_end(c, b, -1, 0);
+            return;
+        }
+        b->phase = MEMBER_READY;
+        b->next_ms = 0;
+        if (b->go) box_go(c, m, b);
+        return;
+    case MEMBER_STARTING:
+        b->phase = MEMBER_RUNNING;
+        b->ran = true;
+        schedule(c, m, b, b->ref.member == 0 ? job->run_ms : job->run_ms + 1000);
+        return;
+    case MEMBER_RUNNING: box_end(c, b, job->exit_code, 0); return;
+    case MEMBER_STOPPING: box_end(c, b, -1, 9); return;
+    case MEMBER_READY: case MEMBER_EXITED: case MEMBER_FAILED: return;
+    case MEMBER_NONE: case MEMBER_PHASES:
+    default: UNREACHABLE();
+    }
+}
+
+void machine_boxes_tick(struct cluster *c, struct machine *m)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i < m->boxes.n; i++) {
+        struct box *b = &m->boxes.v[i];
+        if (b->next_ms == 0 || b->next_ms > c->post.now_ms) continue;
+        box_tick(c, m, b);
+        changed = true;
+    }
+    for (uint32_t i = m->boxes.n; i-- > 0;) {
+        if (m->boxes.v[i].removing && !box_alive(&m->boxes.v[i])) VEC_REMOVE(&m->boxes, i);
+    }
+    if (changed) machine_beat(c, m);
+}
+
+void machine_start_agent(struct cluster *c, struct machine *m)
+{
+    CHECK(!m->agent_up);
+    m->agent_up = true;
+    m->joined = false;
+    m->life++;
+    m->epoch++;
+    m->seq = 0;
+    m->turn = 0;
+    post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_AGENT, .machine = m->index,
+                                         .life = m->life}, some_ms(c, 200));
+}
+
+void machine_kill_agent(struct machine *m) { m->agent_up = false; }
+
+void machine_reboot(struct cluster *c, struct machine *m)
+{
+    m->agent_up = false;
+    m->boot++;
+    VEC_EACH(b, &m->boxes) {
+        if (box_alive(b)) box_end(c, b, -1, 0);
+    }
+}
+
+void machine_vanish(struct cluster *c, struct machine *m, uint32_t at)
+{
+    CHECK(at < m->boxes.n);
+    cluster_job(c, m->boxes.v[at].job)->member_failed = true;
+    VEC_REMOVE(&m->boxes, at);
+}
+
+/* Posts all that is observed. */
+void machine_beat(struct cluster *c, struct machine *m)
+{
+    if (!m->agent_up) return;
+    struct letter l = {.machine = m->index, .epoch = m->epoch, .seq = ++m->seq, .turn = m->turn,
+                       .kind = m->joined ? LETTER_SYNC : LETTER_JOIN};
+    l.members = mem_array(m->boxes.n + 1, sizeof(*l.members));
+    VEC_EACH(b, &m->boxes) {
+        l.members[l.n++] = (struct member_report){.ref = b->ref, .phase = b->phase,
+                                                  .signal_done = b->signal_done, .end = b->end};
+    }
+    cluster_send(c, l);
+}
+
+static void act(struct cluster *c, struct machine *m, const struct plan_step *s,
+                const struct letter *answer)
+{
+    struct box *b = box_get(m, s->ref);
+    switch (s->act) {
+    case PLAN_CREATE:
+        CHECK(b == NULL);
+        for (uint32_t i = 0; i < answer->n; i++) {
+            if (member_ref_cmp(answer->wishes[i].want.ref, s->ref) == 0)
+                box_create(c, m, &answer->wishes[i]);
+        }
+        return;
+    case PLAN_GO:
+        if (b) box_go(c, m, b);
+        return;
+    case PLAN_SIGNAL:
+        if (b) b->signal_done = s->signal_no;
+        return;
+    case PLAN_STOP:
+        if (b) box_stop(c, m, b, s->grace_ms);
+        return;
+    case PLAN_CLEAN:
+        CHECK(b != NULL);
+        b->removing = true;
+        if (box_alive(b)) box_stop(c, m, b, 0);
+        else VEC_REMOVE(&m->boxes, box_find(m, s->ref));
+        return;
+    default: UNREACHABLE();
+    }
+}
+
+void machine_answer(struct cluster *c, struct machine *m, const struct letter *l)
+{
+    if (!m->agent_up || l->epoch != m->epoch) return; /* the connection died with that agent */
+    if (l->turn < m->turn) return;                    /* overtaken by a newer answer */
+    m->joined = true;
+    m->turn = l->turn;
+    struct member_want *want = mem_array(l->n + 1, sizeof(*want));
+    for (uint32_t i = 0; i < l->n; i++) want[i] = l->wishes[i].want;
+    struct member_report *have = mem_array(m->boxes.n + 1, sizeof(*have));
+    for (uint32_t i = 0; i < m->boxes.n; i++) {
+        const struct box *b = &m->boxes.v[i];
+        have[i] = (struct member_report){.ref = b->ref, .phase = b->phase,
+                                         .signal_done = b->signal_done, .end = b->end};
+    }
+    struct plan plan = {0};
+    plan_node(want, l->n, have, m->boxes.n, &plan);
+    VEC_EACH(s, &plan.steps) act(c, m, s, l);
+    bool acted = plan.steps.n > 0;
+    plan_done(&plan);
+    mem_free(want);
+    mem_free(have);
+    if (acted) machine_beat(c, m);
+}

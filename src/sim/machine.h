@@ -1,0 +1,66 @@
+/* sim/machine.h - a machine: its containers, which outlive the agent, and the
+ * agent, which runs the product's own plan_node over a model of a driver. */
+#ifndef SIM_MACHINE_H
+#define SIM_MACHINE_H
+#include "sim/post.h"
+
+/* How a job behaves, decided by the seed before it runs. */
+struct job {
+    uint64_t key;        /* idempotency key */
+    struct session spec; /* as submitted */
+    int64_t run_ms;
+    int32_t exit_code;
+    bool fails_to_start, fatal; /* the first `bad_starts` attempts, or all when fatal */
+    uint32_t bad_starts;
+    bool ignores_term;
+    /* What the client knows. */
+    bool acked;
+    uint64_t session;
+    bool stop_wanted;
+    /* What really happened, for the oracles. */
+    bool main_exited;
+    int32_t main_code;
+    bool member_failed; /* some member ended with a code other than 0, by signal, or was lost */
+};
+
+struct box { /* one container, real as far as this world goes */
+    struct member_ref ref;
+    enum member_phase phase;
+    struct slots slots;
+    uint32_t devices;
+    const struct job *job;
+    bool go, removing, ran;
+    int64_t next_ms; /* when `phase` moves on by itself; 0: never */
+    uint32_t signal_done;
+    struct member_end end;
+};
+
+struct machine {
+    uint32_t index; /* from 0; its node's name is "n<index + 1>" */
+    struct slots capacity;
+    uint32_t n_devices, boot;
+    VEC(struct box) boxes; /* sorted by ref; on disk and in the kernel */
+    uint64_t epoch;        /* on disk */
+    /* The agent's memory; gone with it. */
+    bool agent_up, joined;
+    uint32_t life;
+    uint64_t seq, turn;
+    uint32_t node; /* id given by the leader, 0 before the first join */
+    int64_t cut_until_ms; /* nothing gets in or out until then */
+};
+
+struct cluster;
+
+void machine_init(struct machine *m, uint32_t index, const struct slots *capacity);
+void machine_done(struct machine *m);
+void machine_start_agent(struct cluster *c, struct machine *m);
+void machine_kill_agent(struct machine *m);
+void machine_reboot(struct cluster *c, struct machine *m);
+/* A box that nobody ended disappears from disk and kernel. */
+void machine_vanish(struct cluster *c, struct machine *m, uint32_t at);
+void machine_beat(struct cluster *c, struct machine *m);
+void machine_answer(struct cluster *c, struct machine *m, const struct letter *l);
+void machine_boxes_tick(struct cluster *c, struct machine *m);
+bool box_alive(const struct box *b); /* uses CPU, memory, devices */
+
+#endif
