@@ -15,8 +15,10 @@ static int order(const void *pa, const void *pb)
 
 static struct heap_item random_item(struct rng *r)
 { /* small ranges, so that each member of the order decides sometimes */
-    return (struct heap_item){.key = (int64_t)rng_below(r, 7) - 3, .tie = rng_below(r, 4),
-                              .slot = (uint32_t)rng_below(r, 4), .stamp = (uint32_t)rng_below(r, 4)};
+    return (struct heap_item){.key = (int64_t)rng_below(r, 7) - 3,
+                              .tie = rng_below(r, 4),
+                              .slot = (uint32_t)rng_below(r, 4),
+                              .stamp = (uint32_t)rng_below(r, 4)};
 }
 
 static void assert_same(const struct heap_item *a, const struct heap_item *b)

@@ -198,6 +198,8 @@ static void names(void **state)
     (void)state;
     static const struct { const char *s; bool fine; } rows[] = {
         {"a", true}, {"0", true}, {"train-7b.v2_x", true}, {"a--b", true}, {"exactly8", true},
+        {"az09zb", true}, {"z", true}, {"9", true},
+        {"`", false}, {"{", false}, {"/", false}, {":", false},
         {"", false}, {"-a", false}, {"a-", false}, {".", false}, {"a.", false}, {"_a", false},
         {"A", false}, {"a b", false}, {"a/b", false}, {"é", false}, {"..", false},
     };

@@ -28,8 +28,10 @@ static void grows(void **state)
 static void caps(void **state)
 {
     (void)state;
-    static const char *const expected[] = {"abcdef", "x", "18446744073709551615",
-                                           "-9223372036854775808", "7 and seven", "\"a\\n\\u0001\""};
+    static const char *const expected[] = {
+        "abcdef", "x", "18446744073709551615", "-9223372036854775808", "7 and seven",
+        "\"a\\n\\u0001\"",
+    };
     for (uint32_t way = 0; way < ARRAY_LEN(expected); way++) {
         size_t len = strlen(expected[way]);
         for (size_t max = 0; max < len + 2; max++) {
