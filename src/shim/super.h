@@ -1,0 +1,77 @@
+/* shim/super.h - the supervisor of one container.
+ *
+ * A state machine over files and descriptors: it may be killed at any point, and
+ * what it has written tells the next one where to go on.
+ *
+ *     CREATING -> HELD -> RUNNING -> ENDED
+ *        |          |                  ^
+ *        +----------+------------------+  (could not be created, stopped early)
+ *
+ * It deletes nothing: cleaning has one owner, the agent.  docs/spec/node.md */
+#ifndef SHIM_SUPER_H
+#define SHIM_SUPER_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "base/err.h"
+#include "host/memo.h"
+#include "shim/log.h"
+#include "wire/shim.h"
+
+#define SUPER_CLIENTS 16
+#define SUPER_INPUT_MAX (64 * 1024)
+
+enum super_phase { SUPER_CREATING = 1, SUPER_HELD, SUPER_RUNNING, SUPER_ENDED };
+
+struct super_client {
+    int fd;     /* -1: free */
+    bool typed; /* sent input: waits with it, while others are still heard */
+};
+
+struct super {
+    enum super_phase phase;
+    int dir;
+    struct memo_conf conf;
+    struct memo_life life;
+    struct memo_exit end;
+    struct log log;
+    pid_t runtime;         /* create or start in progress, or 0 */
+    int runtime_fd;        /* its pidfd */
+    int pidfd;             /* of the container's init */
+    bool is_child;         /* we may wait for it */
+    bool go_wanted, stopping;
+    int64_t create_until_ms, kill_at_ms; /* CLOCK_BOOTTIME; 0: none */
+    int listener, console;
+    struct super_client clients[SUPER_CLIENTS];
+    int input;             /* write end or terminal; -1: closed */
+    bool input_eof;        /* close once the pending bytes are out */
+    uint32_t input_n;      /* pending */
+    char input_buf[SUPER_INPUT_MAX];
+};
+
+/* Both begin in the container's directory, with the descriptors of fds.h. */
+int super_run_main(void);
+int super_adopt_main(void);
+
+/* steps, in super.c */
+int super_open(struct super *s, struct err *err); /* conf, socket, lock, first client */
+int super_create(struct super *s, struct err *err);
+void super_created(struct super *s);  /* the runtime's create has ended */
+void super_go(struct super *s);
+void super_stop(struct super *s, int64_t grace_ms);
+void super_signal(struct super *s, uint32_t no, int signum);
+void super_fail(struct super *s, const char *text);
+void super_finish(struct super *s);   /* the container is gone: the record of its end */
+int super_life(struct super *s, struct err *err);
+
+/* the socket, in control.c */
+int control_listen(struct super *s, struct err *err);
+void control_add(struct super *s, int fd);
+void control_accept(struct super *s);
+void control_read(struct super *s, struct super_client *c);
+void control_tell(struct super *s, enum shim_kind kind, const void *data, size_t n);
+void control_input_flush(struct super *s);
+/* Input is waiting for the job to read: clients are not listened to for more. */
+bool control_input_full(const struct super *s);
+
+#endif
