@@ -1,0 +1,234 @@
+/* agent/act.c - see act.h.
+ *
+ * Invariants: `wants` and `refused` are sorted by ref; a ref leaves `refused` when it
+ * is wanted no more.  Should the driver list it too, the driver is right. */
+#include "agent/act.h"
+#include "agent/order.h"
+#include "base/check.h"
+#include "net/log.h"
+
+#define ENDS_KEPT 4096 /* ends remembered for people who read logs after the end */
+
+struct act {
+    struct driver driver;
+    struct bodies *bodies;
+    char incarnation[33];
+    bool known;     /* a list of wishes has come */
+    bool sweep_due; /* something is gone: its body may be of no use any more */
+    VEC(struct member_want) wants;
+    VEC(struct member_report) refused;
+    VEC(struct sync_need) needs;
+    struct member_report *ends; /* ring */
+    uint32_t ends_at, ends_n;
+};
+
+struct act *act_new(const struct driver *driver, struct bodies *bodies, const char *incarnation)
+{
+    struct act *a = mem_alloc(sizeof(*a));
+    a->driver = *driver;
+    a->bodies = bodies;
+    TEXT_CLIP(a->incarnation, str_of(incarnation));
+    driver->ops->set_incarnation(driver->self, a->incarnation);
+    return a;
+}
+
+void act_free(struct act *a)
+{
+    if (a == NULL) return;
+    VEC_DONE(&a->wants);
+    VEC_DONE(&a->refused);
+    VEC_DONE(&a->needs);
+    mem_free(a->ends);
+    mem_free(a);
+}
+
+void act_set_incarnation(struct act *a, const char *incarnation)
+{
+    TEXT_CLIP(a->incarnation, str_of(incarnation));
+    a->known = false;
+    VEC_CLEAR(&a->wants);
+    VEC_CLEAR(&a->refused);
+    VEC_CLEAR(&a->needs);
+    a->driver.ops->set_incarnation(a->driver.self, a->incarnation);
+}
+
+/* Lower bound of ref; true when it is there.  Both kinds of entry begin with ref. */
+#define FIND(list, want_ref, ret_at) \
+    ({ \
+        uint32_t lo_ = 0, hi_ = (list)->n; \
+        while (lo_ < hi_) { \
+            uint32_t mid_ = lo_ + (hi_ - lo_) / 2; \
+            if (member_ref_cmp((list)->v[mid_].ref, (want_ref)) < 0) lo_ = mid_ + 1; \
+            else hi_ = mid_; \
+        } \
+        *(ret_at) = lo_; \
+        lo_ < (list)->n && member_ref_cmp((list)->v[lo_].ref, (want_ref)) == 0; \
+    })
+
+bool act_wanted(const struct act *a, struct member_ref ref)
+{
+    uint32_t at;
+    if (!a->known) return true;
+    return FIND(&a->wants, ref, &at) && a->wants.v[at].act != WANT_STOP;
+}
+
+uint32_t act_list(struct act *a, struct member_report **ret)
+{
+    struct member_report *own = NULL;
+    uint32_t n = a->driver.ops->list(a->driver.self, &own);
+    if (a->refused.n == 0) {
+        *ret = own;
+        return n;
+    }
+    struct member_report *all = mem_array(n + a->refused.n, sizeof(*all));
+    uint32_t i = 0, k = 0, out = 0;
+    while (i < n || k < a->refused.n) {
+        int c = i == n ? 1 : k == a->refused.n ? -1 : member_ref_cmp(own[i].ref, a->refused.v[k].ref);
+        if (c == 0) k++; /* it lives after all: that counts */
+        all[out++] = c <= 0 ? own[i++] : a->refused.v[k++];
+    }
+    mem_free(own);
+    *ret = all;
+    return out;
+}
+
+static void refuse(struct act *a, struct member_ref ref, bool fatal, const char *why)
+{
+    uint32_t at;
+    if (FIND(&a->refused, ref, &at)) return;
+    struct member_report r = {.ref = ref, .phase = MEMBER_FAILED, .end.exit_code = -1};
+    r.end.fatal = fatal;
+    TEXT_CLIP(r.end.detail, str_of(why));
+    VEC_INSERT(&a->refused, at, r);
+    log_event(LOG_WARN, "member.refused", LOG_U("session", ref.session),
+              LOG_U("attempt", ref.attempt), LOG_U("member", ref.member), LOG_S("error", why));
+}
+
+static void need(struct act *a, uint64_t session)
+{
+    if (a->needs.n > 0 && a->needs.v[a->needs.n - 1].session == session) return;
+    VEC_PUSH(&a->needs, ((struct sync_need){.session = session}));
+}
+
+static void create(struct act *a, struct member_ref ref)
+{
+    struct order order;
+    struct err err = {0};
+    uint32_t at;
+    if (FIND(&a->refused, ref, &at)) return;
+    const struct body *body = bodies_get(a->bodies, ref.session, ref.attempt);
+    if (body == NULL) {
+        need(a, ref.session);
+        return;
+    }
+    if (order_make(body, ref, a->incarnation, &order, &err) != 0) {
+        refuse(a, ref, true, err.text);
+        return;
+    }
+    if (a->driver.ops->create(a->driver.self, &order.spec, &err) != 0) {
+        refuse(a, ref, err.code == ERR_INVALID || err.code == ERR_UNSUPPORTED, err.text);
+    }
+    order_done(&order);
+}
+
+static void remember_end(struct act *a, const struct member_report *r)
+{
+    if (r->phase != MEMBER_EXITED && r->phase != MEMBER_FAILED) return;
+    if (a->ends == NULL) a->ends = mem_array(ENDS_KEPT, sizeof(*a->ends));
+    a->ends[a->ends_at] = *r;
+    a->ends_at = (a->ends_at + 1) % ENDS_KEPT;
+    if (a->ends_n < ENDS_KEPT) a->ends_n++;
+}
+
+struct have { const struct member_report *v; uint32_t n; };
+
+static void clean(struct act *a, const struct have *have, struct member_ref ref)
+{
+    uint32_t at;
+    if (FIND(have, ref, &at)) remember_end(a, &have->v[at]);
+    a->sweep_due = true;
+    if (FIND(&a->refused, ref, &at)) VEC_REMOVE(&a->refused, at);
+    else a->driver.ops->clean(a->driver.self, ref);
+}
+
+static void carry_out(struct act *a, const struct have *have, const struct plan_step *s)
+{
+    void *self = a->driver.self;
+    switch (s->act) {
+    case PLAN_CREATE: create(a, s->ref); break;
+    case PLAN_GO: a->driver.ops->go(self, s->ref); break;
+    case PLAN_SIGNAL: a->driver.ops->signal(self, s->ref, s->signal_no, s->signal); break;
+    case PLAN_STOP: a->driver.ops->stop(self, s->ref, s->grace_ms); break;
+    case PLAN_CLEAN: clean(a, have, s->ref); break;
+    }
+}
+
+/* Bodies serve until the session is neither wanted nor here. */
+static void sweep(struct act *a, const struct have *have)
+{
+    a->sweep_due = false;
+    bodies_sweep_begin(a->bodies);
+    VEC_EACH(w, &a->wants) bodies_mark(a->bodies, w->ref.session);
+    for (uint32_t i = 0; i < have->n; i++) bodies_mark(a->bodies, have->v[i].ref.session);
+    bodies_sweep_end(a->bodies);
+}
+
+void act_run(struct act *a)
+{
+    struct plan plan = {0};
+    AUTO_FREE struct member_report *list = NULL;
+    if (!a->known) return;
+    VEC_CLEAR(&a->needs);
+    struct have have = {.n = act_list(a, &list)};
+    have.v = list;
+    if (a->sweep_due) sweep(a, &have);
+    plan_node(a->wants.v, a->wants.n, have.v, have.n, &plan);
+    VEC_EACH(s, &plan.steps) carry_out(a, &have, s);
+    plan_done(&plan);
+}
+
+void act_apply(struct act *a, struct sync_answer *answer)
+{
+    VEC_EACH(b, &answer->bodies) {
+        struct err err = {0};
+        if (bodies_put(a->bodies, b, &err) == 0) continue;
+        log_event(LOG_ERROR, "body.malformed", LOG_U("session", b->session), LOG_ERR(&err));
+        VEC_EACH(w, &answer->wants) {
+            if (w->ref.session == b->session && w->ref.attempt == b->attempt) {
+                refuse(a, w->ref, true, err.text);
+            }
+        }
+    }
+    VEC_DONE(&a->wants);
+    a->wants.v = STEAL(answer->wants.v);
+    a->wants.n = answer->wants.n;
+    a->wants.cap = answer->wants.cap;
+    answer->wants.n = answer->wants.cap = 0;
+    a->known = true;
+    a->sweep_due = true;
+    act_run(a);
+}
+
+const struct sync_need *act_needs(const struct act *a, uint32_t *ret_n)
+{
+    *ret_n = a->needs.n;
+    return a->needs.v;
+}
+
+bool act_find(struct act *a, struct member_ref ref, struct member_report *ret)
+{
+    AUTO_FREE struct member_report *list = NULL;
+    struct have have = {.n = act_list(a, &list)};
+    uint32_t at;
+    have.v = list;
+    if (FIND(&have, ref, &at)) {
+        *ret = have.v[at];
+        return true;
+    }
+    for (uint32_t i = 0; i < a->ends_n; i++) {
+        if (member_ref_cmp(a->ends[i].ref, ref) != 0) continue;
+        *ret = a->ends[i];
+        return true;
+    }
+    return false;
+}

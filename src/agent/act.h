@@ -1,0 +1,35 @@
+/* agent/act.h - brings what runs here closer to what the manager wants.
+ *
+ * Keeps the last full list of wishes, asks plan_node what is missing, and calls
+ * the driver.  Until a first list has come nothing is touched: a manager that is
+ * away ends no container.  What the driver refuses at once is reported from here
+ * as a start that failed.  docs/spec/node.md, "Plan and act" */
+#ifndef AGENT_ACT_H
+#define AGENT_ACT_H
+#include "agent/bodies.h"
+#include "agent/driver.h"
+
+struct act;
+
+struct act *act_new(const struct driver *driver, struct bodies *bodies, const char *incarnation);
+void act_free(struct act *a); /* NULL is fine; the driver and the bodies stay the caller's */
+
+/* Another store gives the orders from now on: its first list has to come. */
+void act_set_incarnation(struct act *a, const char *incarnation);
+/* The newest full list; moves its parts out of the answer. */
+void act_apply(struct act *a, struct sync_answer *answer);
+/* Plans and acts again on the list known; call when the driver's list changed. */
+void act_run(struct act *a);
+
+/* What to report: the driver's members and those refused here, sorted by ref.  The
+ * caller frees the array. */
+uint32_t act_list(struct act *a, struct member_report **ret);
+/* Sessions whose bodies are missing, as of the last act_run. */
+const struct sync_need *act_needs(const struct act *a, uint32_t *ret_n);
+
+/* What became of a member, also for a while after it was cleaned.  False: unknown. */
+bool act_find(struct act *a, struct member_ref ref, struct member_report *ret);
+/* Is it wished for at the moment?  Also true as long as no list has come. */
+bool act_wanted(const struct act *a, struct member_ref ref);
+
+#endif

@@ -1,0 +1,43 @@
+/* agent/config.h - what an agent is told: flags, and a YAML file with the same names.
+ *
+ * Flags win over the file.  Unknown keys, doubles and values out of range are
+ * errors that name file, line and column.  docs/spec/node.md, "Configuration" */
+#ifndef AGENT_CONFIG_H
+#define AGENT_CONFIG_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "base/str.h"
+#include "core/model/node.h"
+
+#define CONFIG_PATH_MAX 256
+#define CONFIG_NOT_GIVEN INT64_C(-1)
+
+struct config_reserve { int64_t cpu_milli, mem_bytes; }; /* kept for the machine itself */
+struct config_devices { uint32_t simulated; };           /* pretended GPUs */
+
+struct agent_config {
+    char dir[CONFIG_PATH_MAX];
+    char manager[CONFIG_PATH_MAX]; /* "https://host:port" */
+    char join_token_file[CONFIG_PATH_MAX];
+    char name[NODE_NAME_MAX + 1];  /* default: the host's name */
+    char group[64];
+    char data_listen[CONFIG_PATH_MAX];
+    char data_addr[64];            /* what others dial; default: where we listen */
+    char driver[16];               /* "crun", "fake" */
+    char shim[CONFIG_PATH_MAX];
+    int64_t cpu_milli, mem_bytes;  /* offered to sessions; not given: measured less the reserve */
+    struct config_reserve reserve;
+    struct config_devices devices;
+    int64_t log_keep_bytes;
+};
+
+/* argv as main gets it; argv[0] names the program in messages.  --help prints and
+ * sets *ret_help. */
+int config_parse(int argc, char **argv, struct agent_config *ret, bool *ret_help,
+                 struct err *err);
+/* The file alone, over the defaults. */
+int config_parse_yaml(struct str text, const char *file, struct agent_config *ret,
+                      struct err *err);
+
+#endif

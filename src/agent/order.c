@@ -1,0 +1,182 @@
+/* agent/order.c - see order.h.
+ *
+ * Order of the environment: what Rota gives and people may change (PATH, HOME),
+ * the session's own, then what nobody may change (ROTA_*).  Each name once. */
+#include "agent/order.h"
+#include "base/check.h"
+#include "base/fmt.h"
+
+#define SHM_PER_GPU (8 * FMT_GIB)
+#define PIDS_MAX 8192
+#define CPU_MIN 10 /* milli-cores: the kernel's smallest quota */
+#define MEM_MIN (16 * FMT_MIB)
+#define MASTER_PORT "29500"
+
+static const struct { const char *name, *value; } defaults[] = {
+    {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+    {"HOME", "/tmp"}, /* the one writable place that every image has */
+    {"LANG", "C.UTF-8"},
+};
+
+static const struct role_spec *role_of(const struct session_spec *s, uint32_t member)
+{
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        if (member < s->roles[i].count) return &s->roles[i];
+        member -= s->roles[i].count;
+    }
+    return NULL;
+}
+
+static uint32_t mask_of(const struct sync_body *b, uint32_t member)
+{
+    VEC_EACH(d, &b->devices) {
+        if (d->member == member) return d->mask;
+    }
+    return 0;
+}
+
+static uint32_t members_of(const struct session_spec *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_roles; i++) n += s->roles[i].count;
+    return n;
+}
+
+/* A name is almost a host name already: dots and underscores are not. */
+static void host_name(const struct body *b, uint32_t member, uint32_t members, char ret[64])
+{
+    char base[56];
+    if (b->spec.name[0] != '\0') text_clip(base, sizeof(base), str_of(b->spec.name));
+    else text_fmt(base, sizeof(base), "s%llu", (unsigned long long)b->sync.session);
+    for (char *p = base; *p != '\0'; p++) {
+        if (*p == '.' || *p == '_') *p = '-';
+    }
+    if (members > 1) text_fmt(ret, 64, "%s-%u", base, member);
+    else text_fmt(ret, 64, "%s", base);
+}
+
+static void env_add(struct wire_texts *env, const char *name, const char *value)
+{
+    AUTO_STRBUF struct strbuf b;
+    strbuf_init(&b, SPEC_COMMAND_BYTES * 4);
+    strbuf_puts(&b, name);
+    strbuf_putc(&b, '=');
+    strbuf_puts(&b, value);
+    wire_texts_add(env, strbuf_str(&b));
+}
+
+static void env_num(struct wire_texts *env, const char *name, uint64_t v)
+{
+    char text[24];
+    text_fmt(text, sizeof(text), "%llu", (unsigned long long)v);
+    env_add(env, name, text);
+}
+
+static void env_gpus(struct wire_texts *env, uint32_t mask)
+{
+    char text[128] = "";
+    size_t n = 0;
+    for (uint32_t i = 0; i < NODE_DEVICES_MAX; i++) {
+        if ((mask & (UINT32_C(1) << i)) == 0) continue;
+        n += (size_t)text_fmt(text + n, sizeof(text) - n, n > 0 ? ",%u" : "%u", i);
+    }
+    env_add(env, "ROTA_GPUS", text);
+}
+
+/* Names that the session may not set: a job must be able to trust them. */
+static bool reserved(const char *name)
+{
+    return str_starts(str_of(name), STR("ROTA_")) || strcmp(name, "NVIDIA_VISIBLE_DEVICES") == 0;
+}
+
+/* As env_add, unless the session sets the name itself. */
+static void env_offer(struct wire_texts *env, const struct body *b, const char *name,
+                      const char *value)
+{
+    if (wire_map_get(&b->spec.env, str_of(name)) == NULL) env_add(env, name, value);
+}
+
+/* What the members of a gang need to find each other; torchrun reads PET_*. */
+static void env_gang(struct wire_texts *env, const struct body *b, uint32_t member,
+                     uint32_t members)
+{
+    char master[64], size[12], rank[12];
+    if (members > 1) host_name(b, 0, members, master);
+    else TEXT_CLIP(master, STR("127.0.0.1"));
+    text_fmt(size, sizeof(size), "%u", members);
+    text_fmt(rank, sizeof(rank), "%u", member);
+    env_add(env, "ROTA_RANK", rank);
+    env_add(env, "ROTA_NODES", size);
+    env_add(env, "ROTA_MASTER_ADDR", master);
+    env_add(env, "ROTA_MASTER_PORT", MASTER_PORT);
+    env_offer(env, b, "PET_NODE_RANK", rank);
+    env_offer(env, b, "PET_NNODES", size);
+    env_offer(env, b, "PET_MASTER_ADDR", master);
+    env_offer(env, b, "PET_MASTER_PORT", MASTER_PORT);
+}
+
+static void env_make(const struct body *b, struct member_ref ref, struct order *o)
+{
+    char id[24];
+    struct wire_texts *env = &o->env;
+
+    for (size_t i = 0; i < ARRAY_LEN(defaults); i++) {
+        env_offer(env, b, defaults[i].name, defaults[i].value);
+    }
+    env_offer(env, b, "USER", b->sync.owner);
+    if (b->spec.tty) env_offer(env, b, "TERM", "xterm-256color");
+    for (uint32_t i = 0; i < b->spec.env.n; i++) {
+        if (!reserved(b->spec.env.v[i].name)) {
+            env_add(env, b->spec.env.v[i].name, b->spec.env.v[i].value);
+        }
+    }
+    session_id_format(ref.session, id);
+    env_add(env, "ROTA_SESSION", id);
+    env_add(env, "ROTA_SESSION_NAME", b->spec.name[0] != '\0' ? b->spec.name : id);
+    env_num(env, "ROTA_ATTEMPT", ref.attempt);
+    env_num(env, "ROTA_RESTART_COUNT", ref.attempt - 1);
+    env_gang(env, b, ref.member, members_of(&b->spec));
+    env_gpus(env, mask_of(&b->sync, ref.member));
+}
+
+int order_make(const struct body *b, struct member_ref ref, const char *incarnation,
+               struct order *ret, struct err *err)
+{
+    const struct role_spec *role = role_of(&b->spec, ref.member);
+    CHECK(ref.attempt > 0);
+    if (role == NULL) return err_set(err, ERR_INVALID, "the session has no member %u", ref.member);
+    const struct wire_texts *argv = role->command.n > 0 ? &role->command : &b->spec.command;
+    if (argv->n == 0) return err_set(err, ERR_INVALID, "no command");
+
+    memset(ret, 0, sizeof(*ret));
+    env_make(b, ref, ret);
+    host_name(b, ref.member, members_of(&b->spec), ret->hostname);
+    struct container_spec *c = &ret->spec;
+    c->ref = ref;
+    TEXT_CLIP(c->incarnation, str_of(incarnation));
+    c->image = b->spec.image;
+    c->argv = (const char *const *)argv->v;
+    c->envp = (const char *const *)ret->env.v;
+    c->workdir = b->spec.workdir != NULL ? b->spec.workdir : "/tmp";
+    c->hostname = ret->hostname;
+    /* Never as the host's root. */
+    c->uid = b->sync.uid == 0 ? ORDER_NOBODY : b->sync.uid;
+    c->gid = b->sync.gid == 0 ? ORDER_NOBODY : b->sync.gid;
+    /* Nothing asked is little, not everything. */
+    c->cpu_milli = role->cpu_milli > CPU_MIN ? role->cpu_milli : CPU_MIN;
+    c->mem_bytes = role->mem_bytes > MEM_MIN ? role->mem_bytes : MEM_MIN;
+    c->pids_max = PIDS_MAX;
+    int64_t shm = role->gpu > 1 ? role->gpu * SHM_PER_GPU : SHM_PER_GPU;
+    c->shm_bytes = c->mem_bytes / 2 < shm ? c->mem_bytes / 2 : shm;
+    c->limit_ms = b->sync.time_limit_ms;
+    c->grace_ms = b->sync.grace_ms;
+    c->stdin_open = b->spec.stdin_open;
+    c->tty = b->spec.tty;
+    c->simulated_devices = mask_of(&b->sync, ref.member);
+    return 0;
+}
+
+void order_done(struct order *o)
+{
+    wire_texts_free(&o->env);
+}

@@ -1,0 +1,263 @@
+/* agent/sync.c - see sync.h.
+ *
+ * Invariants: at most SLOTS calls are under way, each knows its seq; `turn` never
+ * falls within one incarnation; `dirty` says that something happened here since
+ * the last request was made.  Either a call is under way or a timer is armed. */
+#include "agent/sync.h"
+#include <time.h>
+#include "base/check.h"
+#include "base/rng.h"
+#include "net/http_client.h"
+#include "net/log.h"
+#include "wire/objects.h"
+
+#define SLOTS 2
+#define ANSWER_SLACK_MS 8000   /* past the poll, before a call is given up */
+#define BACKOFF_FIRST_MS 200
+#define BACKOFF_MAX_MS 5000
+#define GATHER_MS 2            /* changes closer together than this share a request */
+#define GATHER_MANY_MS 20      /* where lists are long */
+#define MANY 256
+#define QUIET_MS 100           /* after an answer that came at once and said nothing */
+#define REQUEST_MAX ((size_t)32 << 20)
+#define INCARNATION_TRIES 3    /* answers in a row before a new store is believed */
+
+struct slot {
+    struct sync *sync;
+    struct http_call *call; /* NULL: free */
+    uint64_t seq;
+    int64_t sent_ms;
+};
+
+struct sync {
+    struct net_loop *loop;
+    struct http_client *client;
+    struct net_timer *timer;
+    struct slot slots[SLOTS];
+    struct sync_opts o;
+    struct sync_request rq; /* members and need are filled for each request */
+    struct strbuf body;
+    struct rng rng;
+    uint64_t turn, seq;
+    bool dirty, connected;
+    int64_t last_sent_ms, backoff_ms;
+    uint32_t last_members;
+    char other[33]; /* incarnation seen instead of ours, and how often in a row */
+    uint32_t other_seen;
+    uint64_t answers, failures;
+};
+
+static void send_now(struct sync *s);
+
+static uint32_t under_way(const struct sync *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < SLOTS; i++) n += s->slots[i].call != NULL;
+    return n;
+}
+
+/* Sends after `ms`, or sooner if that is planned already. */
+static void send_in(struct sync *s, int64_t ms)
+{
+    if (net_timer_armed(s->timer)) return;
+    net_timer_set(s->timer, ms, 0);
+}
+
+static void on_timer(void *arg) { send_now(arg); }
+
+void sync_changed(struct sync *s)
+{
+    act_run(s->o.act);
+    s->dirty = true;
+    if (under_way(s) == SLOTS) return; /* the next answer sends it */
+    if (!s->connected && under_way(s) == 0) return; /* backing off: the timer is armed */
+    int64_t gap = s->last_members > MANY ? GATHER_MANY_MS : GATHER_MS;
+    int64_t since = net_loop_now_ms(s->loop) - s->last_sent_ms;
+    send_in(s, since >= gap ? 0 : gap - since);
+}
+
+/* ---- answers ---- */
+
+/* A store that was restored has a new incarnation.  It is believed after some
+ * answers in a row, and costs nothing that runs: what an older one made becomes
+ * an orphan, which nobody touches. */
+static void other_incarnation(struct sync *s, const struct sync_answer *a)
+{
+    if (strcmp(s->other, a->incarnation) != 0) {
+        TEXT_CLIP(s->other, str_of(a->incarnation));
+        s->other_seen = 0;
+    }
+    if (++s->other_seen < INCARNATION_TRIES) return;
+    log_event(LOG_WARN, "sync.incarnation", LOG_S("old", s->o.identity.incarnation),
+              LOG_S("new", a->incarnation));
+    TEXT_CLIP(s->o.identity.incarnation, str_of(a->incarnation));
+    TEXT_CLIP(s->rq.incarnation, str_of(a->incarnation));
+    s->turn = 0;
+    s->other_seen = 0;
+    act_set_incarnation(s->o.act, a->incarnation);
+    if (s->o.on_incarnation != NULL) s->o.on_incarnation(s->o.arg, &s->o.identity);
+}
+
+static int take_answer(struct sync *s, struct str body, bool *ret_news, struct err *err)
+{
+    struct sync_answer a;
+    uint32_t n_needs;
+    int rc = wire_parse(&wire_sync_answer, body, &a, err);
+    if (rc != 0) return rc;
+    if (a.protocol != WIRE_PROTOCOL) {
+        rc = err_set(err, ERR_UNSUPPORTED, "the manager speaks protocol %u, we speak %d",
+                     a.protocol, WIRE_PROTOCOL);
+    } else if (strcmp(a.cluster, s->o.identity.cluster) != 0) {
+        rc = err_set(err, ERR_DENIED, "an answer of another cluster (%s)", a.cluster);
+    } else if (strcmp(a.incarnation, s->o.identity.incarnation) != 0) {
+        other_incarnation(s, &a);
+        rc = err_set(err, ERR_CONFLICT, "an answer of another incarnation of the store");
+    } else if (a.turn >= s->turn) {
+        *ret_news = a.turn > s->turn || a.bodies.n > 0;
+        s->other_seen = 0;
+        s->turn = a.turn;
+        act_apply(s->o.act, &a);
+        act_needs(s->o.act, &n_needs);
+        if (n_needs > 0) s->dirty = true; /* ask at once */
+    }
+    wire_free(&wire_sync_answer, &a);
+    return rc;
+}
+
+static void failed(struct sync *s, const struct err *why)
+{
+    s->failures++;
+    if (s->connected || s->failures == 1 || s->failures % 64 == 0) {
+        log_event(LOG_WARN, "sync.failed", LOG_S("manager", s->o.manager), LOG_ERR(why));
+    }
+    s->connected = false;
+    s->dirty = true; /* what the lost call said has to be said again */
+    int64_t wait = s->backoff_ms;
+    s->backoff_ms = wait * 2 < BACKOFF_MAX_MS ? wait * 2 : BACKOFF_MAX_MS;
+    net_timer_set(s->timer, wait / 2 + (int64_t)rng_below(&s->rng, (uint64_t)wait / 2 + 1), 0);
+}
+
+static void on_answer(void *arg, const struct http_answer *a)
+{
+    struct slot *slot = arg;
+    struct sync *s = slot->sync;
+    struct err err = {0};
+    bool news = false;
+    slot->call = NULL;
+    int rc = a->status == 0 ? err_set(&err, a->err->code, "%s", a->err->text)
+                            : http_answer_err(a, &err);
+    if (rc == 0) rc = take_answer(s, a->body, &news, &err);
+    if (rc != 0) {
+        failed(s, &err);
+        return;
+    }
+    s->answers++;
+    s->backoff_ms = BACKOFF_FIRST_MS;
+    if (!s->connected) {
+        s->connected = true;
+        log_event(LOG_INFO, "sync.connected", LOG_S("manager", s->o.manager), LOG_U("turn", s->turn));
+    }
+    /* An answer that came at once and told nothing must not make a busy loop. */
+    bool quick = net_loop_now_ms(s->loop) - slot->sent_ms < QUIET_MS / 2;
+    if (s->dirty) send_in(s, GATHER_MS);
+    else if (under_way(s) == 0) send_in(s, quick && !news ? QUIET_MS : 0);
+}
+
+/* ---- requests ---- */
+
+static void make_request(struct sync *s)
+{
+    struct member_report *list = NULL;
+    uint32_t n_needs;
+    s->rq.turn = s->turn;
+    s->rq.seq = ++s->seq;
+    uint32_t n = act_list(s->o.act, &list);
+    const struct sync_need *needs = act_needs(s->o.act, &n_needs);
+    s->last_members = n;
+    if (n > SYNC_MEMBERS_MAX) n = SYNC_MEMBERS_MAX; /* no driver holds that many */
+    s->rq.members.v = list;
+    s->rq.members.n = s->rq.members.cap = n;
+    s->rq.need.v = (struct sync_need *)(uintptr_t)needs;
+    s->rq.need.n = n_needs;
+    strbuf_reset(&s->body);
+    wire_print(&wire_sync_request, &s->rq, &s->body);
+    mem_free(list);
+    memset(&s->rq.members, 0, sizeof(s->rq.members));
+    memset(&s->rq.need, 0, sizeof(s->rq.need));
+    CHECK(!s->body.full);
+}
+
+static void send_now(struct sync *s)
+{
+    struct slot *slot = NULL;
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        if (s->slots[i].call == NULL) slot = &s->slots[i];
+    }
+    net_timer_stop(s->timer);
+    if (slot == NULL) return; /* the next answer sends */
+    make_request(s);
+    s->dirty = false;
+    s->last_sent_ms = net_loop_now_ms(s->loop);
+    slot->seq = s->seq;
+    slot->sent_ms = s->last_sent_ms;
+    slot->call = http_call(s->client,
+                           &(struct http_request){.method = "POST",
+                                                  .target = STR("/agent/v1/sync"),
+                                                  .content_type = "application/json",
+                                                  .body = strbuf_str(&s->body),
+                                                  .timeout_ms = s->rq.poll_ms + ANSWER_SLACK_MS},
+                           on_answer, slot);
+}
+
+/* ---- life ---- */
+
+static void request_init(struct sync *s)
+{
+    struct sync_request *rq = &s->rq;
+    rq->protocol = WIRE_PROTOCOL;
+    TEXT_CLIP(rq->cluster, str_of(s->o.identity.cluster));
+    TEXT_CLIP(rq->incarnation, str_of(s->o.identity.incarnation));
+    TEXT_CLIP(rq->node, str_of(s->o.identity.name));
+    TEXT_CLIP(rq->boot_id, str_of(s->o.boot_id));
+    rq->epoch = s->o.epoch;
+    rq->full = true;
+    rq->info = s->o.info;
+    rq->poll_ms = s->o.poll_ms > 0 ? s->o.poll_ms : NODE_BEAT_MS;
+}
+
+struct sync *sync_new(struct net_loop *loop, const struct sync_opts *o, struct err *err)
+{
+    struct http_client *client = http_client_new(
+        loop, str_of(o->manager),
+        &(struct http_client_opts){.tls = o->tls, .conns_max = SLOTS, .body_max = REQUEST_MAX}, err);
+    if (client == NULL) return NULL;
+    struct sync *s = mem_alloc(sizeof(*s));
+    s->loop = loop;
+    s->client = client;
+    s->o = *o;
+    s->o.manager = mem_strndup(o->manager, strlen(o->manager));
+    s->timer = net_timer_new(loop, on_timer, s);
+    s->rng.state = (uint64_t)time(NULL) ^ o->epoch << 20 ^ (uint64_t)(uintptr_t)s;
+    s->backoff_ms = BACKOFF_FIRST_MS;
+    for (uint32_t i = 0; i < SLOTS; i++) s->slots[i].sync = s;
+    strbuf_init(&s->body, REQUEST_MAX);
+    request_init(s);
+    send_in(s, 0);
+    return s;
+}
+
+void sync_free(struct sync *s)
+{
+    if (s == NULL) return;
+    http_client_free(s->client); /* cancels what is under way */
+    net_timer_free(s->timer);
+    strbuf_done(&s->body);
+    mem_free((char *)(uintptr_t)s->o.manager);
+    mem_free(s);
+}
+
+void sync_state_get(const struct sync *s, struct sync_state *ret)
+{
+    *ret = (struct sync_state){.connected = s->connected, .turn = s->turn, .seq = s->seq,
+                               .answers = s->answers, .failures = s->failures};
+}
