@@ -36,7 +36,7 @@ enum wire_type {
     WIRE_LIST,   /* VEC(T); `table`; at most `max` items */
     WIRE_TEXTS,  /* struct wire_texts; at most `max` items and `max_bytes` in all */
     WIRE_MAP,    /* struct wire_map; at most `max` pairs and `max_bytes` in all */
-    WIRE_RAW,    /* char *, owned: any JSON object, compact text, at most `max` bytes; NULL absent */
+    WIRE_RAW,    /* char *, owned: a JSON object as compact text, at most `max` bytes; or NULL */
 };
 
 enum wire_flag {

@@ -1,0 +1,63 @@
+/* wire/names.c - words for enum values; tests compare them with those of the core. */
+#include "wire/names.h"
+
+#include "core/explain.h"
+#include "core/model/world.h"
+#include "core/step.h"
+
+#define END {0, NULL}
+
+const struct wire_name names_session_state[] = {
+    {SESSION_PENDING, "pending"},     {SESSION_RESERVED, "reserved"},
+    {SESSION_ALLOCATED, "allocated"}, {SESSION_PREPARING, "preparing"},
+    {SESSION_READY, "ready"},         {SESSION_STARTING, "starting"},
+    {SESSION_RUNNING, "running"},     {SESSION_STOPPING, "stopping"},
+    {SESSION_ENDED, "ended"},         END,
+};
+const struct wire_name names_session_outcome[] = {
+    {OUTCOME_NONE, ""},
+    {OUTCOME_SUCCEEDED, "succeeded"},
+    {OUTCOME_FAILED, "failed"},
+    {OUTCOME_CANCELLED, "cancelled"},
+    {OUTCOME_TIMED_OUT, "timed_out"},
+    {OUTCOME_PREEMPTED, "preempted"},
+    {OUTCOME_IDLE, "idle"},
+    {OUTCOME_LOST, "lost"},
+    END,
+};
+const struct wire_name names_session_kind[] = {
+    {KIND_BATCH, "batch"}, {KIND_INTERACTIVE, "interactive"}, {KIND_SERVICE, "service"}, END,
+};
+const struct wire_name names_member_phase[] = {
+    {MEMBER_NONE, "none"},         {MEMBER_PREPARING, "preparing"}, {MEMBER_READY, "ready"},
+    {MEMBER_STARTING, "starting"}, {MEMBER_RUNNING, "running"},     {MEMBER_STOPPING, "stopping"},
+    {MEMBER_EXITED, "exited"},     {MEMBER_FAILED, "failed"},       END,
+};
+const struct wire_name names_want_act[] = {
+    {WANT_HOLD, "hold"}, {WANT_RUN, "run"}, {WANT_STOP, "stop"}, END,
+};
+const struct wire_name names_on_blocked[] = {
+    {BLOCKED_STOP, "stop"}, {BLOCKED_SKIP, "skip"}, END,
+};
+const struct wire_name names_account_role[] = {
+    {ROLE_NONE, "none"}, {ROLE_ADMIN, "admin"}, END,
+};
+const struct wire_name names_history[] = {
+    {HISTORY_SUBMITTED, "session.submitted"},
+    {HISTORY_STATE, "session.state"},
+    {HISTORY_ATTEMPT_REVOKED, "session.attempt_revoked"},
+    {HISTORY_ALARM, "session.alarm"},
+    {HISTORY_SIGNAL, "session.signal"},
+    {HISTORY_NODE_JOINED, "node.joined"},
+    {HISTORY_NODE_UNREACHABLE, "node.unreachable"},
+    {HISTORY_NODE_BACK, "node.back"},
+    {HISTORY_NODE_CORDON, "node.cordon"},
+    {HISTORY_NODE_FORGOTTEN, "node.forgotten"},
+    {HISTORY_GROUP, "group.put"},
+    END,
+};
+const struct wire_name names_why_kind[] = {
+    {WHY_NONE, "none"},         {WHY_PLACED, "placed"},     {WHY_WAITING, "waiting"},
+    {WHY_NO_CAPACITY, "no_capacity"}, {WHY_SKIPPED, "skipped"}, {WHY_STARTING, "starting"},
+    {WHY_STOPPING, "stopping"}, {WHY_RUNNING, "running"},   END,
+};

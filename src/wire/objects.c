@@ -1,0 +1,326 @@
+/* wire/objects.c - what people and programs send: submissions and small requests. */
+#include "wire/objects.h"
+
+#include "base/check.h"
+
+#define YEARS_MS (INT64_C(10) * 366 * 24 * 3600 * 1000) /* longest duration: ten years */
+
+/* ---- submission ---- */
+static const struct wire_field role_fields[] = {
+    WIRE_F_TEXT(struct role_spec, name, "name", .flags = WIRE_REQUIRED | WIRE_NAME, .min = 1,
+                .doc = "Unique among the session's roles."),
+    WIRE_F_U32(struct role_spec, count, "count", .min = 1, .max = SESSION_MEMBERS_MAX, .def = 1,
+               .doc = "How many containers of this shape."),
+    WIRE_F_I64(struct role_spec, cpu_milli, "cpu_milli", .alias = "cpu", .flags = WIRE_CPU,
+               .min = 1, .max = SLOT_MAX, .def = SPEC_CPU_MILLI, .doc = "CPU of one container."),
+    WIRE_F_I64(struct role_spec, mem_bytes, "mem_bytes", .alias = "mem", .flags = WIRE_BYTES,
+               .min = 1, .max = SLOT_MAX, .def = SPEC_MEM_BYTES, .doc = "Memory of one container."),
+    WIRE_F_I64(struct role_spec, gpu, "gpu", .flags = WIRE_OMIT, .min = 0, .max = NODE_DEVICES_MAX,
+               .doc = "Whole devices of one container."),
+    WIRE_F_TEXTS(struct role_spec, command, "command", SPEC_COMMAND_MAX, SPEC_COMMAND_BYTES,
+                 .flags = WIRE_OMIT, .doc = "Instead of the session's command."),
+};
+static const struct wire_table role_spec_table = WIRE_TABLE("role", struct role_spec, role_fields);
+
+static const struct wire_field spec_fields[] = {
+    WIRE_F_TEXT(struct session_spec, name, "name", .flags = WIRE_OMIT | WIRE_NAME,
+                .doc = "Unique among the owner's live sessions; given by Rota when absent."),
+    WIRE_F_TEXT(struct session_spec, group, "group", .flags = WIRE_NAME, .def_text = "default",
+                .min = 1, .doc = "The resource group to run in."),
+    WIRE_F_TEXT(struct session_spec, project, "project", .flags = WIRE_NAME, .def_text = "default",
+                .min = 1, .doc = "The project it is accounted to."),
+    WIRE_F_ENUM(struct session_spec, kind, "kind", names_session_kind, .def = KIND_BATCH,
+                .doc = "What it is for; decides defaults."),
+    WIRE_F_TEXT(struct session_spec, image, "image", .def_text = "host", .min = 1,
+                .doc = "What the containers see as their root."),
+    WIRE_F_TEXTS(struct session_spec, command, "command", SPEC_COMMAND_MAX, SPEC_COMMAND_BYTES,
+                 .flags = WIRE_OMIT, .doc = "Program and arguments; no shell."),
+    WIRE_F_MAP(struct session_spec, env, "env", SPEC_ENV_MAX, SPEC_COMMAND_BYTES,
+               .flags = WIRE_OMIT | WIRE_ENV, .doc = "Added to the environment."),
+    WIRE_F_STRING(struct session_spec, workdir, "workdir", 4095,
+                  .doc = "Absolute path inside the container."),
+    WIRE_F_I32(struct session_spec, priority, "priority", .min = 0, .max = 100,
+               .def = SPEC_PRIORITY, .doc = "Higher goes first."),
+    WIRE_F_ARRAY(struct session_spec, roles, n_roles, "roles", &role_spec_table,
+                 .flags = WIRE_OMIT, .doc = "Containers by shape; the first one's first is main."),
+    WIRE_F_I64(struct session_spec, cpu_milli, "cpu_milli", .alias = "cpu",
+               .flags = WIRE_OMIT | WIRE_CPU, .min = 1, .max = SLOT_MAX, .def = -1,
+               .doc = "Short form of one role."),
+    WIRE_F_I64(struct session_spec, mem_bytes, "mem_bytes", .alias = "mem",
+               .flags = WIRE_OMIT | WIRE_BYTES, .min = 1, .max = SLOT_MAX, .def = -1,
+               .doc = "Short form of one role."),
+    WIRE_F_I64(struct session_spec, gpu, "gpu", .flags = WIRE_OMIT, .min = 0,
+               .max = NODE_DEVICES_MAX, .def = -1, .doc = "Short form of one role."),
+    WIRE_F_U32(struct session_spec, containers, "containers", .flags = WIRE_OMIT, .min = 1,
+               .max = SESSION_MEMBERS_MAX, .doc = "Short form of one role: its count."),
+    WIRE_F_BOOL(struct session_spec, one_node, "one_node", .flags = WIRE_OMIT,
+                .doc = "All containers on one node."),
+    WIRE_F_BOOL(struct session_spec, stop_on_member, "stop_on_member", .flags = WIRE_OMIT,
+                .def = 1, .doc = "One that fails ends the rest."),
+    WIRE_F_I64(struct session_spec, time_limit_ms, "time_limit_ms", .alias = "time_limit",
+               .flags = WIRE_OMIT | WIRE_DURATION, .min = 0, .max = YEARS_MS, .def = -1,
+               .doc = "0: none; absent: the group's default for this kind."),
+    WIRE_F_I64(struct session_spec, grace_ms, "grace_ms", .alias = "grace", .flags = WIRE_DURATION,
+               .min = 0, .max = YEARS_MS, .def = SPEC_GRACE_MS,
+               .doc = "Between SIGTERM and SIGKILL."),
+    WIRE_F_I64(struct session_spec, pending_timeout_ms, "pending_timeout_ms",
+               .alias = "pending_timeout", .flags = WIRE_OMIT | WIRE_DURATION, .min = 0,
+               .max = YEARS_MS, .doc = "Ends when it has waited this long; 0: waits for ever."),
+    WIRE_F_BOOL(struct session_spec, stdin_open, "stdin_open", .flags = WIRE_OMIT,
+                .doc = "Standard input stays open for attach."),
+    WIRE_F_BOOL(struct session_spec, tty, "tty", .flags = WIRE_OMIT, .doc = "Gives a terminal."),
+    WIRE_F_BOOL(struct session_spec, allow_impossible, "allow_impossible", .flags = WIRE_OMIT,
+                .doc = "Waits even for what no node could ever give."),
+    WIRE_F_MAP(struct session_spec, labels, "labels", SPEC_LABELS_MAX, 8192, .flags = WIRE_OMIT,
+               .doc = "Free words for people."),
+};
+
+static int bad(struct err *err, const char *field, const char *text)
+{
+    err_set(err, ERR_INVALID, "%s", text);
+    err_field(err, field);
+    return ERR_INVALID;
+}
+
+/* One role named "main" out of the short form. */
+static void take_short_form(struct session_spec *s)
+{
+    struct role_spec *r = &s->roles[0];
+    wire_init(&role_spec_table, r);
+    bool fits = TEXT_SET(r->name, STR("main"));
+    CHECK(fits);
+    if (s->containers) r->count = s->containers;
+    if (s->cpu_milli >= 0) r->cpu_milli = s->cpu_milli;
+    if (s->mem_bytes >= 0) r->mem_bytes = s->mem_bytes;
+    if (s->gpu >= 0) r->gpu = s->gpu;
+    s->n_roles = 1;
+    s->cpu_milli = s->mem_bytes = s->gpu = -1;
+    s->containers = 0;
+}
+
+static int check_roles(const struct session_spec *s, struct err *err)
+{
+    uint32_t members = 0;
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        const struct role_spec *r = &s->roles[i];
+        members += r->count;
+        if (r->command.n == 0 && s->command.n == 0) return bad(err, "command", "is required");
+        if (r->command.n && !r->command.v[0][0]) {
+            return bad(err, "roles", "the first word of a command must not be empty");
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(s->roles[j].name, r->name) == 0) {
+                return bad(err, "roles", "two roles have the same name");
+            }
+        }
+    }
+    if (members > SESSION_MEMBERS_MAX) {
+        return bad(err, "roles", "expected at most 512 containers in all");
+    }
+    return 0;
+}
+
+/* "s17" and "17" name sessions by number wherever a name is asked for. */
+static bool looks_like_id(const char *name)
+{
+    uint64_t number;
+    return str_to_u64(str_of(name[0] == 's' ? name + 1 : name), &number);
+}
+
+static int finish_spec(void *obj, struct err *err)
+{
+    struct session_spec *s = obj;
+    bool shortened = s->cpu_milli >= 0 || s->mem_bytes >= 0 || s->gpu >= 0 || s->containers;
+    if (s->n_roles && shortened) {
+        return bad(err, "roles", "stands beside cpu, mem, gpu or containers: give one of both");
+    }
+    if (s->n_roles == 0) take_short_form(s);
+    if (s->command.n && !s->command.v[0][0]) {
+        return bad(err, "command", "the first word must not be empty");
+    }
+    if (s->workdir && s->workdir[0] != '/') {
+        return bad(err, "workdir", "expected an absolute path");
+    }
+    if (looks_like_id(s->name)) {
+        return bad(err, "name", "looks like an id: choose another name");
+    }
+    return check_roles(s, err);
+}
+
+const struct wire_table wire_session_spec =
+    WIRE_TABLE("session", struct session_spec, spec_fields, .finish = finish_spec,
+               .max_bytes = 1u << 20);
+
+void session_spec_shape(const struct session_spec *spec, struct session *ret)
+{
+    CHECK(spec->n_roles >= 1);
+    CHECK(spec->n_roles <= SESSION_ROLES_MAX);
+    struct session s = {
+        .kind = spec->kind, .priority = spec->priority, .one_node = spec->one_node,
+        .stop_on_member = spec->stop_on_member, .n_roles = spec->n_roles,
+        .time_limit_ms = spec->time_limit_ms, .grace_ms = spec->grace_ms,
+        .pending_timeout_ms = spec->pending_timeout_ms,
+    };
+    bool fits = TEXT_SET(s.name, str_of(spec->name));
+    CHECK(fits);
+    for (uint32_t i = 0; i < spec->n_roles; i++) {
+        const struct role_spec *from = &spec->roles[i];
+        struct role *to = &s.roles[i];
+        fits = TEXT_SET(to->name, str_of(from->name));
+        CHECK(fits);
+        to->count = from->count;
+        to->slots.v[SLOT_CPU] = from->cpu_milli;
+        to->slots.v[SLOT_MEM] = from->mem_bytes;
+        to->slots.v[SLOT_GPU] = from->gpu;
+        s.members += from->count;
+    }
+    *ret = s;
+}
+
+/* ---- small requests ---- */
+static const struct wire_field stop_fields[] = {
+    WIRE_F_I64(struct stop_request, grace_ms, "grace_ms", .alias = "grace",
+               .flags = WIRE_OMIT | WIRE_DURATION, .min = 0, .max = YEARS_MS, .def = -1,
+               .doc = "Instead of the session's own."),
+};
+const struct wire_table wire_stop_request = WIRE_TABLE("stop", struct stop_request, stop_fields);
+
+static const struct { const char *name; int32_t no; } signals[] = {
+    {"HUP", 1},   {"INT", 2},   {"QUIT", 3},  {"ILL", 4},   {"TRAP", 5},  {"ABRT", 6},
+    {"BUS", 7},   {"FPE", 8},   {"KILL", 9},  {"USR1", 10}, {"SEGV", 11}, {"USR2", 12},
+    {"PIPE", 13}, {"ALRM", 14}, {"TERM", 15}, {"CHLD", 17}, {"CONT", 18}, {"STOP", 19},
+    {"TSTP", 20}, {"TTIN", 21}, {"TTOU", 22}, {"URG", 23},  {"XCPU", 24}, {"XFSZ", 25},
+    {"PROF", 27}, {"WINCH", 28}, {"PWR", 30}, {"SYS", 31},
+};
+
+bool signal_parse(struct str s, int32_t *ret)
+{
+    uint64_t no;
+    if (str_to_u64(s, &no)) {
+        if (no < 1 || no > 31) return false;
+        *ret = (int32_t)no;
+        return true;
+    }
+    if (s.n > 3 && str_eq_nocase(str_n(s.p, 3), STR("SIG"))) s = str_n(s.p + 3, s.n - 3);
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        if (!str_eq_nocase(s, str_of(signals[i].name))) continue;
+        *ret = signals[i].no;
+        return true;
+    }
+    return false;
+}
+
+static int finish_signal(void *obj, struct err *err)
+{
+    const struct signal_request *r = obj;
+    int32_t no;
+    if (signal_parse(str_of(r->signal), &no)) return 0;
+    return bad(err, "signal", "expected the name of a signal like \"INT\" or a number 1 to 31");
+}
+
+static const struct wire_field signal_fields[] = {
+    WIRE_F_TEXT(struct signal_request, signal, "signal", .flags = WIRE_REQUIRED,
+                .doc = "Name, with or without SIG, or number."),
+};
+const struct wire_table wire_signal_request =
+    WIRE_TABLE("signal", struct signal_request, signal_fields, .finish = finish_signal);
+
+static const struct wire_field ticket_request_fields[] = {
+    WIRE_F_TEXT(struct ticket_request, action, "action", .flags = WIRE_REQUIRED,
+                .doc = "logs, exec or attach."),
+    WIRE_F_U32(struct ticket_request, member, "member", .flags = WIRE_OMIT, .min = 0,
+               .max = SESSION_MEMBERS_MAX - 1, .doc = "Which container."),
+};
+static int finish_ticket(void *obj, struct err *err)
+{
+    const struct ticket_request *r = obj;
+    static const char *const actions[] = {"logs", "exec", "attach"};
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+        if (strcmp(r->action, actions[i]) == 0) return 0;
+    }
+    return bad(err, "action", "expected one of logs, exec, attach");
+}
+const struct wire_table wire_ticket_request = WIRE_TABLE(
+    "ticket", struct ticket_request, ticket_request_fields, .finish = finish_ticket);
+
+static const struct wire_field ticket_answer_fields[] = {
+    WIRE_F_STRING(struct ticket_answer, ticket, "ticket", 4096,
+                  .flags = WIRE_REQUIRED | WIRE_SECRET, .doc = "Shown to the proxy."),
+    WIRE_F_TEXT(struct ticket_answer, proxy_url, "proxy_url", .flags = WIRE_REQUIRED,
+                .doc = "Where to show it."),
+    WIRE_F_TEXT(struct ticket_answer, expires_at, "expires_at", .flags = WIRE_REQUIRED,
+                .doc = "When it is void."),
+};
+const struct wire_table wire_ticket_answer =
+    WIRE_TABLE("ticket", struct ticket_answer, ticket_answer_fields);
+
+static const struct wire_field group_request_fields[] = {
+    WIRE_F_ENUM(struct group_request, on_blocked, "on_blocked", names_on_blocked,
+                .flags = WIRE_OMIT, .doc = "What a blocked head does to those behind it."),
+    WIRE_F_I64(struct group_request, time_limit_batch_ms, "time_limit_batch_ms",
+               .alias = "time_limit_batch", .flags = WIRE_OMIT | WIRE_DURATION, .min = 0,
+               .max = YEARS_MS, .def = -1, .doc = "Default for batch sessions; 0: none."),
+    WIRE_F_I64(struct group_request, time_limit_interactive_ms, "time_limit_interactive_ms",
+               .alias = "time_limit_interactive", .flags = WIRE_OMIT | WIRE_DURATION, .min = 0,
+               .max = YEARS_MS, .def = -1, .doc = "Default for interactive sessions; 0: none."),
+    WIRE_F_I64(struct group_request, time_limit_service_ms, "time_limit_service_ms",
+               .alias = "time_limit_service", .flags = WIRE_OMIT | WIRE_DURATION, .min = 0,
+               .max = YEARS_MS, .def = -1, .doc = "Default for services; 0: none."),
+};
+const struct wire_table wire_group_request =
+    WIRE_TABLE("group", struct group_request, group_request_fields);
+
+/* ---- joining, carrying ---- */
+static const struct wire_field join_request_fields[] = {
+    WIRE_F_U32(struct join_request, protocol, "protocol", .flags = WIRE_REQUIRED,
+               .doc = "Version of the protocol that is spoken."),
+    WIRE_F_STRING(struct join_request, token, "token", 256, .flags = WIRE_REQUIRED | WIRE_SECRET,
+                  .doc = "The join token."),
+    WIRE_F_TEXT(struct join_request, node, "node", .flags = WIRE_REQUIRED | WIRE_NAME, .min = 1,
+                .doc = "Name of the node or proxy."),
+    WIRE_F_TEXT(struct join_request, role, "role", .flags = WIRE_OMIT, .def_text = "agent",
+                .doc = "agent or proxy."),
+    WIRE_F_STRING(struct join_request, csr, "csr", 16384, .flags = WIRE_REQUIRED,
+                  .doc = "Certificate request, PEM."),
+};
+const struct wire_table wire_join_request =
+    WIRE_TABLE("join", struct join_request, join_request_fields, .max_bytes = 65536);
+
+static const struct wire_field join_answer_fields[] = {
+    WIRE_F_U32(struct join_answer, protocol, "protocol", .flags = WIRE_REQUIRED, .doc = "Version."),
+    WIRE_F_TEXT(struct join_answer, cluster, "cluster", .flags = WIRE_REQUIRED, .min = 32,
+                .doc = "Cluster id."),
+    WIRE_F_TEXT(struct join_answer, incarnation, "incarnation", .flags = WIRE_REQUIRED, .min = 32,
+                .doc = "Of the store."),
+    WIRE_F_U32(struct join_answer, node_id, "node_id", .doc = "0: not known yet, or a proxy."),
+    WIRE_F_STRING(struct join_answer, cert, "cert", 65536, .flags = WIRE_REQUIRED,
+                  .doc = "Certificate, PEM."),
+    WIRE_F_STRING(struct join_answer, ca, "ca", 65536, .flags = WIRE_REQUIRED,
+                  .doc = "Certificate of the cluster's authority, PEM."),
+    WIRE_F_TEXT(struct join_answer, ticket_key, "ticket_key", .flags = WIRE_REQUIRED,
+                .doc = "Public Ed25519 key, base64."),
+};
+const struct wire_table wire_join_answer =
+    WIRE_TABLE("join", struct join_answer, join_answer_fields);
+
+static const struct wire_field exec_fields[] = {
+    WIRE_F_TEXTS(struct exec_request, argv, "argv", SPEC_COMMAND_MAX, SPEC_COMMAND_BYTES,
+                 .flags = WIRE_REQUIRED, .min = 1, .doc = "Program and arguments."),
+    WIRE_F_BOOL(struct exec_request, tty, "tty", .flags = WIRE_OMIT, .doc = "Gives a terminal."),
+    WIRE_F_MAP(struct exec_request, env, "env", SPEC_ENV_MAX, SPEC_COMMAND_BYTES,
+               .flags = WIRE_OMIT | WIRE_ENV, .doc = "Added to the environment."),
+};
+const struct wire_table wire_exec_request =
+    WIRE_TABLE("exec", struct exec_request, exec_fields, .max_bytes = 1u << 20);
+
+static const struct wire_field carry_end_fields[] = {
+    WIRE_F_I32(struct carry_end, exit_code, "exit_code", .min = -1, .max = 255, .def = -1,
+               .doc = "-1: unknown."),
+    WIRE_F_I32(struct carry_end, signal, "signal", .flags = WIRE_OMIT, .min = 0, .max = 64,
+               .doc = "That ended it, or 0."),
+    WIRE_F_BOOL(struct carry_end, oom, "oom", .flags = WIRE_OMIT, .doc = "By the memory limit."),
+    WIRE_F_BOOL(struct carry_end, timed_out, "timed_out", .flags = WIRE_OMIT,
+                .doc = "By the time limit."),
+    WIRE_F_TEXT(struct carry_end, detail, "detail", .flags = WIRE_OMIT, .doc = "For people."),
+};
+const struct wire_table wire_carry_end = WIRE_TABLE("end", struct carry_end, carry_end_fields);

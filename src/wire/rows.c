@@ -1,0 +1,167 @@
+/* wire/rows.c - stored forms.  Adding a field with a default keeps the version; a change
+ * of meaning raises it, and the store gets a migration. */
+#include "wire/rows.h"
+
+#define OMIT .flags = WIRE_OMIT
+#define ID .flags = WIRE_REQUIRED, .min = 1, .max = UINT32_MAX
+
+static const struct wire_field end_fields[] = {
+    WIRE_F_I32(struct member_end, exit_code, "exit_code", OMIT, .min = -1, .max = 255),
+    WIRE_F_I32(struct member_end, signal, "signal", OMIT, .min = 0, .max = 64),
+    WIRE_F_BOOL(struct member_end, oom, "oom", OMIT),
+    WIRE_F_BOOL(struct member_end, timed_out, "timed_out", OMIT),
+    WIRE_F_BOOL(struct member_end, fatal, "fatal", OMIT),
+    WIRE_F_TEXT(struct member_end, detail, "detail", OMIT),
+};
+static const struct wire_table end_table = WIRE_TABLE("end", struct member_end, end_fields);
+
+static const struct wire_field role_fields[] = {
+    WIRE_F_TEXT(struct role, name, "name", .flags = WIRE_REQUIRED),
+    WIRE_F_U32(struct role, count, "count", .flags = WIRE_REQUIRED),
+    WIRE_F_I64(struct role, slots.v[SLOT_CPU], "cpu_milli", OMIT, .min = 0, .max = SLOT_MAX),
+    WIRE_F_I64(struct role, slots.v[SLOT_MEM], "mem_bytes", OMIT, .min = 0, .max = SLOT_MAX),
+    WIRE_F_I64(struct role, slots.v[SLOT_GPU], "gpu", OMIT, .min = 0, .max = SLOT_MAX),
+};
+static const struct wire_table role_table = WIRE_TABLE("role", struct role, role_fields);
+
+static const struct wire_field session_fields[] = {
+    WIRE_F_U64(struct session, id, "id", .flags = WIRE_REQUIRED, .min = 1, .max = INT64_MAX),
+    WIRE_F_U32(struct session, user, "user", ID),
+    WIRE_F_U32(struct session, project, "project", ID),
+    WIRE_F_U32(struct session, group, "group", ID),
+    WIRE_F_TEXT(struct session, name, "name", .flags = WIRE_REQUIRED),
+    WIRE_F_ENUM(struct session, kind, "kind", names_session_kind, .flags = WIRE_REQUIRED),
+    WIRE_F_ENUM(struct session, state, "state", names_session_state, .flags = WIRE_REQUIRED),
+    WIRE_F_ENUM(struct session, outcome, "outcome", names_session_outcome, OMIT),
+    WIRE_F_I32(struct session, priority, "priority", OMIT),
+    WIRE_F_BOOL(struct session, one_node, "one_node", OMIT),
+    WIRE_F_BOOL(struct session, stop_on_member, "stop_on_member", OMIT),
+    WIRE_F_BOOL(struct session, alarm, "alarm", OMIT),
+    WIRE_F_U32(struct session, members, "members", .flags = WIRE_REQUIRED),
+    WIRE_F_ARRAY(struct session, roles, n_roles, "roles", &role_table, .flags = WIRE_REQUIRED),
+    WIRE_F_U32(struct session, attempt, "attempt", OMIT),
+    WIRE_F_U32(struct session, failed_starts, "failed_starts", OMIT),
+    WIRE_F_I64(struct session, submitted_ms, "submitted_ms", OMIT),
+    WIRE_F_I64(struct session, since_ms, "since_ms", OMIT),
+    WIRE_F_I64(struct session, deadline_ms, "deadline_ms", OMIT),
+    WIRE_F_I64(struct session, not_before_ms, "not_before_ms", OMIT),
+    WIRE_F_I64(struct session, started_ms, "started_ms", OMIT),
+    WIRE_F_I64(struct session, ended_ms, "ended_ms", OMIT),
+    WIRE_F_I64(struct session, time_limit_ms, "time_limit_ms", OMIT),
+    WIRE_F_I64(struct session, grace_ms, "grace_ms", OMIT),
+    WIRE_F_I64(struct session, pending_timeout_ms, "pending_timeout_ms", OMIT),
+    WIRE_F_I64(struct session, submitted_wall_ms, "submitted_wall_ms", OMIT),
+    WIRE_F_I64(struct session, started_wall_ms, "started_wall_ms", OMIT),
+    WIRE_F_I64(struct session, ended_wall_ms, "ended_wall_ms", OMIT),
+    WIRE_F_U32(struct session, signal_no, "signal_no", OMIT),
+    WIRE_F_I32(struct session, signal, "signal", OMIT),
+    WIRE_F_OBJECT(struct session, end, "end", &end_table, OMIT),
+};
+const struct wire_table wire_row_session =
+    WIRE_TABLE("session row", struct session, session_fields, .version = 1);
+
+static const struct wire_field alloc_fields[] = {
+    WIRE_F_U64(struct alloc, ref.session, "session", .flags = WIRE_REQUIRED, .min = 1,
+               .max = INT64_MAX),
+    WIRE_F_U32(struct alloc, ref.attempt, "attempt", ID),
+    WIRE_F_U32(struct alloc, ref.member, "member", .flags = WIRE_REQUIRED),
+    WIRE_F_U32(struct alloc, node, "node", ID),
+    WIRE_F_I64(struct alloc, slots.v[SLOT_CPU], "cpu_milli", OMIT, .min = 0, .max = SLOT_MAX),
+    WIRE_F_I64(struct alloc, slots.v[SLOT_MEM], "mem_bytes", OMIT, .min = 0, .max = SLOT_MAX),
+    WIRE_F_I64(struct alloc, slots.v[SLOT_GPU], "gpu", OMIT, .min = 0, .max = SLOT_MAX),
+    WIRE_F_U32(struct alloc, devices, "devices", OMIT),
+    WIRE_F_U64(struct alloc, turn, "turn", .flags = WIRE_REQUIRED),
+    WIRE_F_BOOL(struct alloc, revoked, "revoked", OMIT),
+    WIRE_F_U64(struct alloc, revoked_turn, "revoked_turn", OMIT),
+    WIRE_F_ENUM(struct alloc, phase, "phase", names_member_phase, OMIT),
+    WIRE_F_U32(struct alloc, signal_done, "signal_done", OMIT),
+    WIRE_F_OBJECT(struct alloc, end, "end", &end_table, OMIT),
+};
+const struct wire_table wire_row_alloc =
+    WIRE_TABLE("alloc row", struct alloc, alloc_fields, .version = 1);
+
+static const struct wire_field device_fields[] = {
+    WIRE_F_TEXT(struct device, uuid, "uuid", .flags = WIRE_REQUIRED),
+    WIRE_F_TEXT(struct device, model, "model", OMIT),
+    WIRE_F_I64(struct device, mem_bytes, "mem_bytes", OMIT),
+    WIRE_F_BOOL(struct device, healthy, "healthy", OMIT),
+    WIRE_F_BOOL(struct device, simulated, "simulated", OMIT),
+};
+static const struct wire_table device_table = WIRE_TABLE("device", struct device, device_fields);
+
+static const struct wire_field node_fields[] = {
+    WIRE_F_U32(struct node, id, "id", ID),
+    WIRE_F_TEXT(struct node, name, "name", .flags = WIRE_REQUIRED, .min = 1),
+    WIRE_F_U32(struct node, group, "group", ID),
+    WIRE_F_I64(struct node, capacity.v[SLOT_CPU], "cpu_milli", OMIT, .min = 0, .max = SLOT_MAX),
+    WIRE_F_I64(struct node, capacity.v[SLOT_MEM], "mem_bytes", OMIT, .min = 0, .max = SLOT_MAX),
+    WIRE_F_I64(struct node, capacity.v[SLOT_GPU], "gpu", OMIT, .min = 0, .max = SLOT_MAX),
+    WIRE_F_ARRAY(struct node, devices, n_devices, "devices", &device_table, OMIT),
+    WIRE_F_TEXT(struct node, boot_id, "boot_id", OMIT),
+    WIRE_F_TEXT(struct node, data_addr, "data_addr", OMIT),
+    WIRE_F_TEXT(struct node, version, "version", OMIT),
+    WIRE_F_TEXT(struct node, facts, "facts", OMIT),
+    WIRE_F_BOOL(struct node, cordoned, "cordoned", OMIT),
+    WIRE_F_U64(struct node, epoch, "epoch", OMIT),
+};
+const struct wire_table wire_row_node =
+    WIRE_TABLE("node row", struct node, node_fields, .version = 1);
+
+static const struct wire_field group_fields[] = {
+    WIRE_F_U32(struct group, id, "id", ID),
+    WIRE_F_TEXT(struct group, name, "name", .flags = WIRE_REQUIRED, .min = 1),
+    WIRE_F_ENUM(struct group, on_blocked, "on_blocked", names_on_blocked, .flags = WIRE_REQUIRED),
+    WIRE_F_I64(struct group, time_limit_ms[KIND_BATCH], "time_limit_batch_ms", OMIT),
+    WIRE_F_I64(struct group, time_limit_ms[KIND_INTERACTIVE], "time_limit_interactive_ms", OMIT),
+    WIRE_F_I64(struct group, time_limit_ms[KIND_SERVICE], "time_limit_service_ms", OMIT),
+};
+const struct wire_table wire_row_group =
+    WIRE_TABLE("group row", struct group, group_fields, .version = 1);
+
+static const struct wire_field domain_fields[] = {
+    WIRE_F_U32(struct domain, id, "id", ID),
+    WIRE_F_TEXT(struct domain, name, "name", .flags = WIRE_REQUIRED, .min = 1),
+};
+const struct wire_table wire_row_domain =
+    WIRE_TABLE("domain row", struct domain, domain_fields, .version = 1);
+
+static const struct wire_field project_fields[] = {
+    WIRE_F_U32(struct project, id, "id", ID),
+    WIRE_F_U32(struct project, domain, "domain", ID),
+    WIRE_F_TEXT(struct project, name, "name", .flags = WIRE_REQUIRED, .min = 1),
+};
+const struct wire_table wire_row_project =
+    WIRE_TABLE("project row", struct project, project_fields, .version = 1);
+
+static const struct wire_field user_fields[] = {
+    WIRE_F_U32(struct user, id, "id", ID),
+    WIRE_F_U32(struct user, domain, "domain", ID),
+    WIRE_F_TEXT(struct user, name, "name", .flags = WIRE_REQUIRED, .min = 1),
+    WIRE_F_ENUM(struct user, role, "role", names_account_role, .flags = WIRE_REQUIRED),
+    WIRE_F_U32(struct user, uid, "uid", .flags = WIRE_REQUIRED),
+    WIRE_F_U32(struct user, gid, "gid", .flags = WIRE_REQUIRED),
+};
+const struct wire_table wire_row_user =
+    WIRE_TABLE("user row", struct user, user_fields, .version = 1);
+
+/* A line of history that is about no session has no state either. */
+static const struct wire_name history_state[] = {
+    {0, ""}, {SESSION_PENDING, "pending"}, {SESSION_RESERVED, "reserved"},
+    {SESSION_ALLOCATED, "allocated"}, {SESSION_PREPARING, "preparing"},
+    {SESSION_READY, "ready"}, {SESSION_STARTING, "starting"}, {SESSION_RUNNING, "running"},
+    {SESSION_STOPPING, "stopping"}, {SESSION_ENDED, "ended"}, {0, NULL},
+};
+static const struct wire_field history_fields[] = {
+    WIRE_F_ENUM(struct history, what, "what", names_history, .flags = WIRE_REQUIRED),
+    WIRE_F_U64(struct history, session, "session", OMIT),
+    WIRE_F_U32(struct history, node, "node", OMIT),
+    WIRE_F_U32(struct history, actor, "actor", OMIT),
+    WIRE_F_ENUM(struct history, state, "state", history_state, OMIT),
+    WIRE_F_ENUM(struct history, outcome, "outcome", names_session_outcome, OMIT),
+    WIRE_F_U32(struct history, attempt, "attempt", OMIT),
+    WIRE_F_I64(struct history, wall_ms, "wall_ms", OMIT),
+    WIRE_F_I64(struct history, now_ms, "now_ms", OMIT),
+    WIRE_F_TEXT(struct history, text, "text", OMIT),
+};
+const struct wire_table wire_row_history =
+    WIRE_TABLE("history row", struct history, history_fields, .version = 1);

@@ -1,0 +1,166 @@
+/* wire/sync.c - tables of the full lists between agent and manager. */
+#include "wire/sync.h"
+
+#include "core/model/session.h"
+
+#define NEED .flags = WIRE_REQUIRED
+#define OMIT .flags = WIRE_OMIT
+
+static const struct wire_field device_fields[] = {
+    WIRE_F_U32(struct sync_device, index, "index", NEED, .min = 0, .max = NODE_DEVICES_MAX - 1),
+    WIRE_F_TEXT(struct sync_device, uuid, "uuid", NEED),
+    WIRE_F_TEXT(struct sync_device, model, "model", NEED),
+    WIRE_F_I64(struct sync_device, mem_bytes, "mem_bytes", NEED, .min = 0, .max = SLOT_MAX),
+    WIRE_F_BOOL(struct sync_device, healthy, "healthy", NEED),
+    WIRE_F_BOOL(struct sync_device, simulated, "simulated", OMIT),
+};
+static const struct wire_table device_table =
+    WIRE_TABLE("device", struct sync_device, device_fields);
+
+static const struct wire_field info_fields[] = {
+    WIRE_F_TEXT(struct sync_info, version, "version"),
+    WIRE_F_TEXT(struct sync_info, data_addr, "data_addr", NEED),
+    WIRE_F_TEXT(struct sync_info, facts, "facts"),
+    WIRE_F_TEXT(struct sync_info, group, "group", .flags = WIRE_NAME, .def_text = "default",
+                .min = 1),
+    WIRE_F_I64(struct sync_info, cpu_milli, "cpu_milli", NEED, .min = 0, .max = SLOT_MAX),
+    WIRE_F_I64(struct sync_info, mem_bytes, "mem_bytes", NEED, .min = 0, .max = SLOT_MAX),
+    WIRE_F_ARRAY(struct sync_info, devices, n_devices, "devices", &device_table),
+};
+const struct wire_table wire_sync_info = WIRE_TABLE("info", struct sync_info, info_fields);
+
+static const struct wire_field end_fields[] = {
+    WIRE_F_I32(struct member_end, exit_code, "exit_code", .min = -1, .max = 255),
+    WIRE_F_I32(struct member_end, signal, "signal", OMIT, .min = 0, .max = 64),
+    WIRE_F_BOOL(struct member_end, oom, "oom", OMIT),
+    WIRE_F_BOOL(struct member_end, timed_out, "timed_out", OMIT),
+    WIRE_F_BOOL(struct member_end, fatal, "fatal", OMIT),
+    WIRE_F_TEXT(struct member_end, detail, "detail", OMIT),
+};
+static const struct wire_table end_table = WIRE_TABLE("end", struct member_end, end_fields);
+
+static const struct wire_field member_fields[] = {
+    WIRE_F_U64(struct member_report, ref.session, "session", NEED, .min = 1, .max = INT64_MAX),
+    WIRE_F_U32(struct member_report, ref.attempt, "attempt", NEED, .min = 1, .max = UINT32_MAX),
+    WIRE_F_U32(struct member_report, ref.member, "member", NEED, .min = 0,
+               .max = SESSION_MEMBERS_MAX - 1),
+    WIRE_F_ENUM(struct member_report, phase, "phase", names_member_phase, NEED),
+    WIRE_F_BOOL(struct member_report, orphan, "orphan", OMIT),
+    WIRE_F_U32(struct member_report, signal_done, "signal_done", OMIT),
+    WIRE_F_OBJECT(struct member_report, end, "end", &end_table, OMIT),
+};
+static const struct wire_table member_table =
+    WIRE_TABLE("member", struct member_report, member_fields);
+
+static const struct wire_field need_fields[] = {
+    WIRE_F_U64(struct sync_need, session, "session", NEED, .min = 1, .max = INT64_MAX),
+};
+static const struct wire_table need_table = WIRE_TABLE("need", struct sync_need, need_fields);
+
+static int ref_order(struct member_ref a, struct member_ref b)
+{
+    if (a.session != b.session) return a.session < b.session ? -1 : 1;
+    if (a.attempt != b.attempt) return a.attempt < b.attempt ? -1 : 1;
+    return (a.member > b.member) - (a.member < b.member);
+}
+
+static int unsorted(struct err *err, const char *field, uint32_t at)
+{
+    err_set(err, ERR_INVALID, "entry %u is not after the one before it", at);
+    err_field(err, field);
+    return ERR_INVALID;
+}
+
+static int finish_request(void *obj, struct err *err)
+{
+    const struct sync_request *r = obj;
+    for (uint32_t i = 1; i < r->members.n; i++) {
+        if (ref_order(r->members.v[i - 1].ref, r->members.v[i].ref) >= 0) {
+            return unsorted(err, "members", i);
+        }
+    }
+    return 0;
+}
+
+static const struct wire_field request_fields[] = {
+    WIRE_F_U32(struct sync_request, protocol, "protocol", NEED),
+    WIRE_F_TEXT(struct sync_request, cluster, "cluster", NEED, .min = 32),
+    WIRE_F_TEXT(struct sync_request, incarnation, "incarnation", NEED, .min = 32),
+    WIRE_F_U64(struct sync_request, turn, "turn", NEED),
+    WIRE_F_TEXT(struct sync_request, node, "node", .flags = WIRE_REQUIRED | WIRE_NAME, .min = 1),
+    WIRE_F_TEXT(struct sync_request, boot_id, "boot_id", NEED),
+    WIRE_F_U64(struct sync_request, epoch, "epoch", NEED),
+    WIRE_F_U64(struct sync_request, seq, "seq", NEED),
+    WIRE_F_BOOL(struct sync_request, full, "full", .def = 1),
+    WIRE_F_OBJECT(struct sync_request, info, "info", &wire_sync_info, NEED),
+    WIRE_F_LIST(struct sync_request, members, "members", &member_table, SYNC_MEMBERS_MAX, NEED),
+    WIRE_F_LIST(struct sync_request, need, "need", &need_table, SYNC_MEMBERS_MAX, OMIT),
+    WIRE_F_I64(struct sync_request, poll_ms, "poll_ms", .min = 0, .max = 60000),
+};
+const struct wire_table wire_sync_request =
+    WIRE_TABLE("sync", struct sync_request, request_fields, .finish = finish_request,
+               .max_bytes = (size_t)32 << 20);
+
+static const struct wire_field want_fields[] = {
+    WIRE_F_U64(struct member_want, ref.session, "session", NEED, .min = 1, .max = INT64_MAX),
+    WIRE_F_U32(struct member_want, ref.attempt, "attempt", NEED, .min = 1, .max = UINT32_MAX),
+    WIRE_F_U32(struct member_want, ref.member, "member", NEED, .min = 0,
+               .max = SESSION_MEMBERS_MAX - 1),
+    WIRE_F_ENUM(struct member_want, act, "act", names_want_act, NEED, .def = WANT_HOLD),
+    WIRE_F_U32(struct member_want, signal_no, "signal_no", OMIT),
+    WIRE_F_I32(struct member_want, signal, "signal", OMIT, .min = 0, .max = 64),
+    WIRE_F_I64(struct member_want, grace_ms, "grace_ms", OMIT, .min = 0, .max = INT64_MAX),
+};
+static const struct wire_table want_table = WIRE_TABLE("want", struct member_want, want_fields);
+
+static const struct wire_field mask_fields[] = {
+    WIRE_F_U32(struct sync_device_mask, member, "member", NEED),
+    WIRE_F_U32(struct sync_device_mask, mask, "mask", NEED, .min = 0, .max = UINT16_MAX),
+};
+static const struct wire_table mask_table =
+    WIRE_TABLE("devices", struct sync_device_mask, mask_fields);
+
+static const struct wire_field peer_fields[] = {
+    WIRE_F_U32(struct sync_peer, member, "member", NEED),
+    WIRE_F_TEXT(struct sync_peer, node, "node", NEED),
+};
+static const struct wire_table peer_table = WIRE_TABLE("peer", struct sync_peer, peer_fields);
+
+static const struct wire_field body_fields[] = {
+    WIRE_F_U64(struct sync_body, session, "session", NEED, .min = 1, .max = INT64_MAX),
+    WIRE_F_U32(struct sync_body, attempt, "attempt", NEED, .min = 1, .max = UINT32_MAX),
+    WIRE_F_RAW(struct sync_body, spec, "spec", 1 << 20, NEED),
+    WIRE_F_TEXT(struct sync_body, owner, "owner", NEED),
+    WIRE_F_U32(struct sync_body, uid, "uid", NEED),
+    WIRE_F_U32(struct sync_body, gid, "gid", NEED),
+    WIRE_F_LIST(struct sync_body, devices, "devices", &mask_table, SESSION_MEMBERS_MAX, OMIT),
+    WIRE_F_LIST(struct sync_body, peers, "peers", &peer_table, SESSION_MEMBERS_MAX, OMIT),
+    WIRE_F_I64(struct sync_body, time_limit_ms, "time_limit_ms", OMIT, .min = 0, .max = INT64_MAX),
+    WIRE_F_I64(struct sync_body, grace_ms, "grace_ms", .min = 0, .max = INT64_MAX),
+};
+const struct wire_table wire_sync_body = WIRE_TABLE("body", struct sync_body, body_fields,
+                                                    .max_bytes = (size_t)2 << 20);
+
+static int finish_answer(void *obj, struct err *err)
+{
+    const struct sync_answer *a = obj;
+    for (uint32_t i = 1; i < a->wants.n; i++) {
+        if (ref_order(a->wants.v[i - 1].ref, a->wants.v[i].ref) >= 0) {
+            return unsorted(err, "wants", i);
+        }
+    }
+    return 0;
+}
+
+static const struct wire_field answer_fields[] = {
+    WIRE_F_U32(struct sync_answer, protocol, "protocol", NEED),
+    WIRE_F_TEXT(struct sync_answer, cluster, "cluster", NEED, .min = 32),
+    WIRE_F_TEXT(struct sync_answer, incarnation, "incarnation", NEED, .min = 32),
+    WIRE_F_U64(struct sync_answer, turn, "turn", NEED),
+    WIRE_F_U32(struct sync_answer, node_id, "node_id"),
+    WIRE_F_LIST(struct sync_answer, wants, "wants", &want_table, SYNC_MEMBERS_MAX, NEED),
+    WIRE_F_LIST(struct sync_answer, bodies, "bodies", &wire_sync_body, SYNC_MEMBERS_MAX, OMIT),
+};
+const struct wire_table wire_sync_answer =
+    WIRE_TABLE("sync", struct sync_answer, answer_fields, .finish = finish_answer,
+               .max_bytes = (size_t)256 << 20);
