@@ -88,7 +88,8 @@ void store_turn_done(struct store_turn *t);  /* frees what ops own; t is empty a
 void store_turn_change(struct store_turn *t, const struct change *c);
 /* Copies the text. */
 void store_turn_doc(struct store_turn *t, uint64_t session, struct str json);
-struct store_op *store_turn_op(struct store_turn *t, enum store_op_kind kind); /* zeroed, kind set */
+/* Appends one, zeroed but for its kind. */
+struct store_op *store_turn_op(struct store_turn *t, enum store_op_kind kind);
 
 struct store_options {
     const char *path;        /* of the database file; its directory exists */
