@@ -7,11 +7,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/check.h"
 #include "base/map.h"
+#include "host/file.h"
 #include "net/log.h"
 
 #define FILE_MAX (1024 * 1024)
@@ -46,19 +46,15 @@ static void file_drop(const struct bodies *b, const struct sync_body *body)
 static void file_keep(const struct bodies *b, const struct sync_body *body)
 {
     char name[64];
+    struct err err = {0};
     AUTO_STRBUF struct strbuf json;
     if (b->dir_fd < 0) return;
     strbuf_init(&json, FILE_MAX);
     wire_print(&wire_sync_body, body, &json);
     if (json.full) return;
-    int fd = openat(b->dir_fd, ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool ok = fd >= 0 && write(fd, json.p, json.n) == (ssize_t)json.n;
-    if (fd >= 0) close(fd);
     file_name(body, name);
-    if (!ok || renameat(b->dir_fd, ".new", b->dir_fd, name) != 0) {
-        struct err err;
-        err_sys(&err, ERR_IO, errno, "body %s", name);
-        log_event(LOG_WARN, "body.keep", LOG_ERR(&err));
+    if (file_write(b->dir_fd, name, json.p, json.n, FILE_ORDERED, &err) != 0) {
+        log_event(LOG_WARN, "body.keep", LOG_S("file", name), LOG_ERR(&err));
     }
 }
 
@@ -105,13 +101,10 @@ static int take(struct bodies *b, struct sync_body *sync, bool keep, struct err 
 static int load_one(struct bodies *b, const char *name, struct err *err)
 {
     struct sync_body sync;
-    int fd = openat(b->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) return err_sys(err, ERR_IO, errno, "open");
+    size_t n = 0;
     AUTO_FREE char *text = mem_alloc(FILE_MAX);
-    ssize_t n = read(fd, text, FILE_MAX);
-    close(fd);
-    if (n <= 0 || n == FILE_MAX) return err_set(err, ERR_CORRUPT, "not a body");
-    int rc = wire_parse(&wire_sync_body, str_n(text, (size_t)n), &sync, err);
+    int rc = file_read(b->dir_fd, name, text, FILE_MAX, &n, err);
+    if (rc == 0) rc = wire_parse(&wire_sync_body, str_n(text, n), &sync, err);
     return rc != 0 ? rc : take(b, &sync, false, err);
 }
 

@@ -1,0 +1,61 @@
+/* agent/epoch.c - see epoch.h. */
+#include "agent/epoch.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/str.h"
+#include "host/file.h"
+
+static int lock_dir(int dir, const char *path, int *ret, struct err *err)
+{
+    int fd = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return err_sys(err, ERR_IO, errno, "open %s/lock", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        int saved = errno;
+        close(fd);
+        if (saved == EWOULDBLOCK) {
+            return err_set(err, ERR_CONFLICT, "another agent is running in %s", path);
+        }
+        return err_sys(err, ERR_IO, saved, "lock %s/lock", path);
+    }
+    *ret = fd;
+    return 0;
+}
+
+static int raise_epoch(int dir, uint64_t *ret, struct err *err)
+{
+    char text[32];
+    size_t n = 0;
+    uint64_t epoch = 0;
+    int rc = file_read(dir, "epoch", text, sizeof(text), &n, err);
+    if (rc != 0 && rc != ERR_NOT_FOUND) return rc;
+    if (rc == 0) {
+        struct str s = str_n(text, n);
+        while (s.n > 0 && s.p[s.n - 1] == '\n') s.n--;
+        if (!str_to_u64(s, &epoch) || epoch > INT64_MAX - 1) {
+            return err_set(err, ERR_CORRUPT, "the file epoch holds no number");
+        }
+    }
+    n = (size_t)text_fmt(text, sizeof(text), "%llu\n", (unsigned long long)epoch + 1);
+    rc = file_write(dir, "epoch", text, n, FILE_DURABLE, err);
+    if (rc == 0) *ret = epoch + 1;
+    return rc;
+}
+
+int epoch_begin(const char *dir, uint64_t *ret_epoch, int *ret_lock, struct err *err)
+{
+    int lock = -1;
+    AUTO_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return err_sys(err, ERR_IO, errno, "open %s", dir);
+    int rc = lock_dir(fd, dir, &lock, err);
+    if (rc != 0) return rc;
+    rc = raise_epoch(fd, ret_epoch, err);
+    if (rc != 0) {
+        close(lock);
+        return rc;
+    }
+    *ret_lock = lock;
+    return 0;
+}

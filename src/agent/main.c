@@ -1,0 +1,209 @@
+/* agent/main.c - puts the agent together and runs it until it is told to end.
+ *
+ * Order: directory and lock, identity (joining once), driver (adopts what an earlier
+ * agent left), data port, and only then the first word to the manager.  Ending
+ * touches no container.  docs/spec/node.md */
+#include "agent/main.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "agent/act.h"
+#include "agent/capacity.h"
+#include "agent/epoch.h"
+#include "agent/port.h"
+#include "agent/sync.h"
+#include "base/check.h"
+#include "enrol/join.h"
+#include "net/log.h"
+#include "net/tls.h"
+
+struct agent {
+    struct agent_config c;
+    struct net_loop *loop;
+    struct net_signal *on_term, *on_int;
+    struct identity id;
+    uint64_t epoch;
+    int lock;
+    struct driver driver;
+    struct bodies *bodies;
+    struct act *act;
+    struct port *port;
+    struct sync *sync;
+};
+
+static void on_signal(void *arg, int signum)
+{
+    struct agent *a = arg;
+    log_event(LOG_INFO, "agent.stop", LOG_I("signal", signum));
+    net_loop_stop(a->loop);
+}
+
+static void on_driver_change(void *arg)
+{
+    struct agent *a = arg;
+    if (a->sync != NULL) sync_changed(a->sync);
+    if (a->port != NULL) port_changed(a->port);
+}
+
+static void on_incarnation(void *arg, const struct identity *id)
+{
+    struct agent *a = arg;
+    struct err err = {0};
+    a->id = *id;
+    if (identity_save(a->c.dir, id, &err) != 0) log_event(LOG_ERROR, "identity.save", LOG_ERR(&err));
+}
+
+/* mkdir -p, the last one ours alone. */
+static int make_dir(const char *path, struct err *err)
+{
+    char part[CONFIG_PATH_MAX];
+    TEXT_CLIP(part, str_of(path));
+    for (char *p = part + 1; *p != '\0'; p++) {
+        if (*p != '/') continue;
+        *p = '\0';
+        if (mkdir(part, 0755) != 0 && errno != EEXIST) {
+            return err_sys(err, ERR_IO, errno, "create %s", part);
+        }
+        *p = '/';
+    }
+    if (mkdir(part, 0700) != 0 && errno != EEXIST) {
+        return err_sys(err, ERR_IO, errno, "create %s", part);
+    }
+    return 0;
+}
+
+static int open_driver(struct agent *a, struct err *err)
+{
+    struct driver_config config = {.state_dir = a->c.dir, .shim_path = a->c.shim,
+                                   .log_keep_bytes = a->c.log_keep_bytes,
+                                   .on_change = on_driver_change, .arg = a};
+    bool fake = strcmp(a->c.driver, "fake") == 0;
+    if (fake) return fake_driver_new(a->loop, &config, &a->driver, err);
+    if (geteuid() != 0) {
+        return err_set(err, ERR_DENIED, "containers need root; try --driver fake without it");
+    }
+    if (access(a->c.shim, X_OK) != 0) {
+        return err_sys(err, ERR_NOT_FOUND, errno, "--shim %s", a->c.shim);
+    }
+    return crun_driver_new(a->loop, &config, &a->driver, err);
+}
+
+static int open_port(struct agent *a, struct err *err)
+{
+    struct tls_ctx *tls = NULL;
+    int rc = identity_server_tls(a->c.dir, &tls, err);
+    if (rc != 0) return rc;
+    CHECK(tls != NULL); /* never served in the clear */
+    a->port = port_new(a->loop, &(struct port_opts){.listen = a->c.data_listen, .tls = tls,
+                                                    .driver = &a->driver, .act = a->act,
+                                                    .identity = a->id}, err);
+    tls_ctx_free(tls);
+    return a->port == NULL ? ERR_IO : 0;
+}
+
+/* What this node is, as the manager and people see it. */
+static int describe(struct agent *a, struct sync_info *ret, struct err *err)
+{
+    struct capacity have, offer;
+    struct driver_facts facts = {0};
+    struct sync_info *i = ret;
+    int rc = capacity_measure("/proc", "/sys/fs/cgroup", capacity_cpus(), &have, err);
+    if (rc == 0) rc = capacity_offer(&have, &a->c, &offer, err);
+    if (rc != 0) return rc;
+    a->driver.ops->facts(a->driver.self, &facts);
+    TEXT_CLIP(i->version, str_of(ROTA_VERSION));
+    TEXT_CLIP(i->group, str_of(a->c.group));
+    if (a->c.data_addr[0] != '\0') TEXT_CLIP(i->data_addr, str_of(a->c.data_addr));
+    else TEXT_CLIP(i->data_addr, port_addr(a->port));
+    text_fmt(i->facts, sizeof(i->facts), "%s%s%s", facts.note,
+             a->c.devices.simulated > 0 ? "; GPUs are simulated" : "",
+             facts.proved || facts.simulated ? "" : "; isolation not proved");
+    i->cpu_milli = offer.cpu_milli;
+    i->mem_bytes = offer.mem_bytes;
+    i->n_devices = a->c.devices.simulated;
+    for (uint32_t d = 0; d < i->n_devices; d++) {
+        struct sync_device *dev = &i->devices[d];
+        *dev = (struct sync_device){.index = d, .mem_bytes = 16 * (INT64_C(1) << 30),
+                                    .healthy = true, .simulated = true};
+        text_fmt(dev->uuid, sizeof(dev->uuid), "SIMULATED-%.24s-%u", a->id.name, d);
+        TEXT_CLIP(dev->model, STR("simulated"));
+    }
+    return 0;
+}
+
+static int open_sync(struct agent *a, struct err *err)
+{
+    struct sync_opts o = {.manager = a->c.manager, .identity = a->id, .epoch = a->epoch,
+                          .act = a->act, .on_incarnation = on_incarnation, .arg = a};
+    struct tls_ctx *tls = NULL;
+    int rc = describe(a, &o.info, err);
+    if (rc == 0) rc = capacity_boot_id("/proc", o.boot_id, err);
+    if (rc == 0) rc = identity_client_tls(a->c.dir, false, &tls, err);
+    if (rc != 0) return rc;
+    o.tls = tls;
+    a->sync = sync_new(a->loop, &o, err);
+    tls_ctx_free(tls);
+    return a->sync == NULL ? ERR_INVALID : 0;
+}
+
+static int start(struct agent *a, struct err *err)
+{
+    char path[IDENTITY_PATH_MAX];
+    bool fake = strcmp(a->c.driver, "fake") == 0;
+    int rc = make_dir(a->c.dir, err);
+    if (rc == 0) rc = epoch_begin(a->c.dir, &a->epoch, &a->lock, err);
+    if (rc != 0) return rc;
+    struct join_opts join = {.dir = a->c.dir, .manager = a->c.manager, .role = "agent",
+                             .name = a->c.name,
+                             .token_file = a->c.join_token_file[0] ? a->c.join_token_file : NULL};
+    rc = join_run(a->loop, &join, &a->id, err);
+    if (rc == 0) rc = open_driver(a, err);
+    if (rc == 0) rc = identity_path(a->c.dir, "bodies", path, err);
+    if (rc == 0) rc = bodies_open(fake ? NULL : path, &a->bodies, err);
+    if (rc != 0) return rc;
+    a->act = act_new(&a->driver, a->bodies, a->id.incarnation);
+    rc = open_port(a, err);
+    return rc == 0 ? open_sync(a, err) : rc;
+}
+
+static void finish(struct agent *a)
+{
+    sync_free(a->sync);
+    port_free(a->port);
+    act_free(a->act);
+    bodies_free(a->bodies);
+    if (a->driver.ops != NULL) a->driver.ops->free(a->driver.self);
+    net_signal_free(a->on_term);
+    net_signal_free(a->on_int);
+    net_loop_free(a->loop);
+}
+
+int agent_main(int argc, char **argv)
+{
+    struct agent a = {.lock = -1};
+    struct err err = {0};
+    bool help = false;
+
+    if (config_parse(argc, argv, &a.c, &help, &err) != 0) {
+        fprintf(stderr, "%s: %s\n", argv[0], err.text);
+        return 2;
+    }
+    if (help) return 0;
+    log_setup(LOG_INFO, LOG_LOGFMT, "agent");
+    umask(022); /* what is private says so itself; containers need the rest readable */
+    a.loop = net_loop_new();
+    int rc = start(&a, &err);
+    if (rc == 0) {
+        a.on_term = net_signal_new(a.loop, SIGTERM, on_signal, &a);
+        a.on_int = net_signal_new(a.loop, SIGINT, on_signal, &a);
+        log_event(LOG_INFO, "agent.start", LOG_S("node", a.id.name), LOG_U("epoch", a.epoch),
+                  LOG_S("driver", a.driver.ops->name), LOG_STR("data", port_addr(a.port)));
+        net_loop_run(a.loop);
+    } else {
+        fprintf(stderr, "%s: %s\n", argv[0], err.text);
+    }
+    finish(&a);
+    return rc == 0 ? 0 : 1;
+}
