@@ -3,7 +3,9 @@
  *     VEC(struct node) nodes = {0};
  *     struct node *n = VEC_ADD(&nodes);      (zeroed, valid until the next add)
  *     VEC_DONE(&nodes);
- */
+ *
+ * Adding may move the items: what is pushed or inserted must not be read from
+ * the vector itself, so copy it first. */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
 #include <stdint.h>
