@@ -1,0 +1,401 @@
+/* cli/cluster.c - `rota node` and `rota group`: machines and how they are shared. */
+#include <stdlib.h>
+
+#include "base/fmt.h"
+#include "cli/args.h"
+#include "cli/say.h"
+#include "cli/table.h"
+
+enum { OUT_MAX = 64 * 1024 * 1024 };
+
+static error_t pass_input(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key != ARGP_KEY_INIT) return ARGP_ERR_UNKNOWN;
+    state->child_inputs[0] = state->input;
+    return 0;
+}
+
+static const struct argp_child plain[] = {{&names_argp, 0, NULL, 0}, {0}};
+static const struct argp_child output[] = {{&names_output_argp, 0, NULL, 0}, {0}};
+
+/* "rota node ls" -> the table's row for "ls"; shifts argv so that it stands first. */
+struct sub {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+};
+
+static int run_sub(const struct sub *subs, const char *verb, int argc, char **argv)
+{
+    const char *known[16];
+    size_t n = 0;
+    char name[64];
+    bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    for (const struct sub *s = subs; s->name; s++) {
+        known[n++] = s->name;
+        if (argc < 2 || strcmp(argv[1], s->name) != 0) continue;
+        text_fmt(name, sizeof(name), "rota %s %s", verb, s->name);
+        argv[1] = name;
+        return s->run(argc - 1, argv + 1);
+    }
+    known[n] = NULL;
+    AUTO_STRBUF struct strbuf b;
+    strbuf_init(&b, 8192);
+    strbuf_fmt(&b, "Usage: rota %s VERB [ARG...]\n\n", verb);
+    for (const struct sub *s = subs; s->name; s++)
+        strbuf_fmt(&b, "  %-9s %s\n", s->name, s->summary);
+    strbuf_fmt(&b, "\n`rota %s VERB --help` says more.\n", verb);
+    if (help) return say_out(strbuf_str(&b)), 0;
+    const char *near = argc > 1 ? verb_nearest(argv[1], known) : NULL;
+    if (near) say("there is no verb '%s %s': did you mean `rota %s %s`?", verb, argv[1], verb, near);
+    else if (argc > 1) say("there is no verb '%s %s': `rota %s --help` lists them", verb, argv[1],
+                           verb);
+    else (void)say_write_all(2, strbuf_str(&b));
+    return EXIT_USAGE;
+}
+
+static void print_table(const struct common *c, const struct table *t)
+{
+    AUTO_STRBUF struct strbuf out;
+    strbuf_init(&out, OUT_MAX);
+    bool wide = c->output == OUTPUT_WIDE;
+    table_print(t, wide ? 0 : term_width(), wide, term_color_on(1), &out);
+    say_out(strbuf_str(&out));
+}
+
+/* ---- nodes ---- */
+
+static const struct table_column node_columns[] = {
+    {"NODE", 0}, {"GROUP", COL_FLEX}, {"STATE", 0}, {"CPU", COL_RIGHT}, {"MEM", COL_RIGHT},
+    {"GPU", COL_RIGHT}, {"SESSIONS", COL_RIGHT}, {"MODEL", COL_FLEX}, {"VERSION", COL_WIDE},
+    {"ADDRESS", COL_WIDE}, {"NOTES", COL_FLEX | COL_WIDE}, {NULL, 0},
+};
+
+static void put_used(struct table *t, int64_t used, int64_t of, void (*fmt)(struct strbuf *, int64_t))
+{
+    AUTO_STRBUF struct strbuf b;
+    strbuf_init(&b, 128);
+    fmt(&b, used);
+    strbuf_puts(&b, " / ");
+    fmt(&b, of);
+    table_put(t, strbuf_str(&b));
+}
+
+static void fmt_count(struct strbuf *b, int64_t n) { strbuf_i64(b, n); }
+
+static void put_model(struct table *t, const struct node_view *v)
+{
+    if (v->n_devices == 0) return table_put(t, STR(""));
+    uint32_t bad = 0;
+    for (uint32_t i = 0; i < v->n_devices; i++) bad += !v->devices[i].healthy;
+    char text[96];
+    const char *model = v->devices[0].model;
+    bool says_so = strstr(model, "simulated") != NULL;
+    int n = text_fmt(text, sizeof(text), "%s%s", model, v->simulated && !says_so ? " (simulated)"
+                                                                                   : "");
+    if (bad > 0) text_fmt(text + n, sizeof(text) - (size_t)n, ", %u unhealthy", bad);
+    table_put_color(t, str_of(text), bad > 0 ? TERM_RED : TERM_PLAIN);
+}
+
+static void node_row(struct table *t, const struct node_view *v)
+{
+    bool ready = strcmp(v->state, "ready") == 0;
+    table_put(t, str_of(v->name));
+    table_put(t, str_of(v->group));
+    table_put_color(t, str_of(v->state), ready ? TERM_GREEN : v->unreachable ? TERM_RED
+                                                                            : TERM_YELLOW);
+    put_used(t, v->used.cpu_milli, v->capacity.cpu_milli, fmt_cpu);
+    put_used(t, v->used.mem_bytes, v->capacity.mem_bytes, fmt_bytes);
+    if (v->capacity.gpu > 0) put_used(t, v->used.gpu, v->capacity.gpu, fmt_count);
+    else table_put(t, STR(""));
+    table_putf(t, "%u", v->sessions);
+    put_model(t, v);
+    table_put(t, str_of(v->version));
+    table_put(t, str_of(v->data_addr));
+    table_put(t, str_of(v->facts));
+}
+
+static const char node_ls_doc[] =
+    "List machines: what is used of what sessions may use.\v"
+    "Examples:\n  rota node ls\n  rota node ls -o wide";
+static const struct argp node_ls_argp = {NULL, pass_input, "", node_ls_doc, output, 0, 0};
+
+static int node_ls(int argc, char **argv)
+{
+    struct names_args a = {.what = "node"};
+    verb_parse(&node_ls_argp, argc, argv, EXIT_USAGE, &a);
+    if (!verb_open(&a.common)) return EXIT_FAILED;
+    struct node_list list;
+    struct err err = {0};
+    int code = 0;
+    if (api_get(a.common.api, "/api/v1/nodes", &wire_node_list, &list, &err) < 0) {
+        code = say_err(&err, EXIT_FAILED);
+    } else {
+        AUTO_STRBUF struct strbuf text;
+        strbuf_init(&text, OUT_MAX);
+        struct table t;
+        table_init(&t, node_columns);
+        VEC_EACH (v, &list.items) {
+            if (a.common.output == OUTPUT_NAME) strbuf_fmt(&text, "%s\n", v->name);
+            else if (a.common.output >= OUTPUT_JSON) verb_list_item(&text, &wire_node_view, v);
+            else node_row(&t, v);
+        }
+        if (a.common.output == OUTPUT_NAME) {
+            say_out(strbuf_str(&text));
+        } else if (a.common.output >= OUTPUT_JSON) {
+            strbuf_puts(&text, text.n > 0 ? "]" : "[]");
+            code = verb_print_text(&a.common, strbuf_str(&text));
+        } else {
+            print_table(&a.common, &t);
+        }
+        table_done(&t);
+        wire_free(&wire_node_list, &list);
+    }
+    verb_close(&a.common);
+    return code;
+}
+
+static const char node_show_doc[] =
+    "Everything about one machine, with its devices and who holds them.\v"
+    "Examples:\n  rota node show n1";
+static const struct argp node_show_argp = {NULL, pass_input, "NODE", node_show_doc, output, 0, 0};
+
+static void show_amount(struct strbuf *b, const char *key, const struct node_view *v)
+{
+    strbuf_fmt(b, "%-10s ", key);
+    fmt_cpu(b, v->used.cpu_milli);
+    strbuf_puts(b, " of ");
+    fmt_cpu(b, v->capacity.cpu_milli);
+    strbuf_puts(b, " CPU, ");
+    fmt_bytes(b, v->used.mem_bytes);
+    strbuf_puts(b, " of ");
+    fmt_bytes(b, v->capacity.mem_bytes);
+    strbuf_fmt(b, ", %lld of %lld GPU\n", (long long)v->used.gpu, (long long)v->capacity.gpu);
+}
+
+static void show_node(const struct node_view *v, struct strbuf *b)
+{
+    strbuf_fmt(b, "%-10s %s (group %s)\n%-10s %s", "node", v->name, v->group, "state", v->state);
+    if (v->silent_ms > 5000) {
+        strbuf_puts(b, ", silent for ");
+        fmt_duration(b, v->silent_ms);
+    }
+    strbuf_putc(b, '\n');
+    show_amount(b, "used", v);
+    strbuf_fmt(b, "%-10s %u\n", "members", v->sessions);
+    strbuf_fmt(b, "%-10s %s, version %s\n", "agent", v->data_addr, v->version);
+    if (v->facts[0]) {
+        strbuf_fmt(b, "%-10s ", "notes");
+        term_safe(b, str_of(v->facts));
+        strbuf_putc(b, '\n');
+    }
+    for (uint32_t i = 0; i < v->n_devices; i++) {
+        const struct device_view *d = &v->devices[i];
+        strbuf_fmt(b, "%-10s %u: ", i == 0 ? "devices" : "", d->index);
+        term_safe(b, str_of(d->model));
+        strbuf_puts(b, ", ");
+        fmt_bytes(b, d->mem_bytes);
+        strbuf_fmt(b, "%s%s%s%s\n", d->simulated ? ", simulated" : "",
+                   d->healthy ? "" : ", unhealthy", d->session[0] ? ", held by " : ", free",
+                   d->session);
+    }
+}
+
+static int node_show(int argc, char **argv)
+{
+    struct names_args a = {.least = 1, .most = 1, .what = "node"};
+    verb_parse(&node_show_argp, argc, argv, EXIT_USAGE, &a);
+    if (!verb_open(&a.common)) return EXIT_FAILED;
+    AUTO_STRBUF struct strbuf target, text;
+    args_target(&target, "nodes", a.names[0], "");
+    strbuf_init(&text, OUT_MAX);
+    struct node_view v;
+    struct err err = {0};
+    int code = 0;
+    if (api_get(a.common.api, target.p, &wire_node_view, &v, &err) < 0) {
+        code = say_err(&err, EXIT_FAILED);
+    } else {
+        if (a.common.output == OUTPUT_JSON || a.common.output == OUTPUT_YAML) {
+            code = verb_print(&a.common, &wire_node_view, &v);
+        } else {
+            show_node(&v, &text);
+            say_out(strbuf_str(&text));
+        }
+        wire_free(&wire_node_view, &v);
+    }
+    verb_close(&a.common);
+    return code;
+}
+
+#define NODE_ORDER(fn, verb, past, text) \
+    static const char fn##_doc[] = text "\vExamples:\n  rota node " verb " n1"; \
+    static const struct argp fn##_argp = {NULL, pass_input, "NODE...", fn##_doc, plain, 0, 0}; \
+    static int fn(int argc, char **argv) \
+    { \
+        struct names_args a = {.least = 1, .most = ARGS_MAX, .what = "node"}; \
+        verb_parse(&fn##_argp, argc, argv, EXIT_USAGE, &a); \
+        return args_post_each(&a, "nodes", "/" verb, "{}", past); \
+    }
+
+NODE_ORDER(node_cordon, "cordon", "cordoned", "Place nothing new there; what runs goes on.")
+NODE_ORDER(node_uncordon, "uncordon", "uncordoned", "Place work there again.")
+NODE_ORDER(node_forget, "forget", "forgotten",
+           "Declare that a machine is gone for good: what it held ends as lost and is free again. "
+           "Only for a machine that certainly runs nothing any more.")
+
+int verb_node(int argc, char **argv)
+{
+    static const struct sub subs[] = {
+        {"ls", "list machines", node_ls},
+        {"show", "one machine with its devices", node_show},
+        {"cordon", "place nothing new there", node_cordon},
+        {"uncordon", "place work there again", node_uncordon},
+        {"forget", "declare a machine gone for good", node_forget},
+        {NULL, NULL, NULL},
+    };
+    return run_sub(subs, "node", argc, argv);
+}
+
+/* ---- groups ---- */
+
+static const struct table_column group_columns[] = {
+    {"GROUP", 0}, {"NODES", COL_RIGHT}, {"LIVE", COL_RIGHT}, {"PENDING", COL_RIGHT},
+    {"ON-BLOCKED", 0}, {"BATCH LIMIT", COL_RIGHT}, {"INTERACTIVE LIMIT", COL_RIGHT | COL_WIDE},
+    {"SERVICE LIMIT", COL_RIGHT | COL_WIDE}, {NULL, 0},
+};
+
+static void put_limit(struct table *t, int64_t ms)
+{
+    AUTO_STRBUF struct strbuf b;
+    strbuf_init(&b, 64);
+    if (ms > 0) fmt_duration(&b, ms);
+    else strbuf_puts(&b, "none");
+    table_put(t, strbuf_str(&b));
+}
+
+static void group_row(struct table *t, const struct group_view *v)
+{
+    table_put(t, str_of(v->name));
+    table_putf(t, "%u", v->nodes);
+    table_putf(t, "%u", v->live);
+    table_putf(t, "%u", v->pending);
+    table_put(t, str_of(on_blocked_name(v->on_blocked)));
+    put_limit(t, v->time_limit_batch_ms);
+    put_limit(t, v->time_limit_interactive_ms);
+    put_limit(t, v->time_limit_service_ms);
+}
+
+static const char group_ls_doc[] =
+    "List groups of machines and their policy.\vExamples:\n  rota group ls";
+static const struct argp group_ls_argp = {NULL, pass_input, "", group_ls_doc, output, 0, 0};
+
+static int group_ls(int argc, char **argv)
+{
+    struct names_args a = {.what = "group"};
+    verb_parse(&group_ls_argp, argc, argv, EXIT_USAGE, &a);
+    if (!verb_open(&a.common)) return EXIT_FAILED;
+    struct group_list list;
+    struct err err = {0};
+    int code = 0;
+    if (api_get(a.common.api, "/api/v1/groups", &wire_group_list, &list, &err) < 0) {
+        code = say_err(&err, EXIT_FAILED);
+    } else {
+        AUTO_STRBUF struct strbuf text;
+        strbuf_init(&text, OUT_MAX);
+        struct table t;
+        table_init(&t, group_columns);
+        VEC_EACH (v, &list.items) {
+            if (a.common.output == OUTPUT_NAME) strbuf_fmt(&text, "%s\n", v->name);
+            else if (a.common.output >= OUTPUT_JSON) verb_list_item(&text, &wire_group_view, v);
+            else group_row(&t, v);
+        }
+        if (a.common.output == OUTPUT_NAME) {
+            say_out(strbuf_str(&text));
+        } else if (a.common.output >= OUTPUT_JSON) {
+            strbuf_puts(&text, text.n > 0 ? "]" : "[]");
+            code = verb_print_text(&a.common, strbuf_str(&text));
+        } else {
+            print_table(&a.common, &t);
+        }
+        table_done(&t);
+        wire_free(&wire_group_list, &list);
+    }
+    verb_close(&a.common);
+    return code;
+}
+
+enum { KEY_BLOCKED = 300, KEY_BATCH, KEY_INTERACTIVE, KEY_SERVICE };
+
+struct group_set_args {
+    struct names_args names;
+    int32_t on_blocked; /* 0: as it is */
+    int64_t limit_ms[3]; /* -1: as it is */
+};
+
+static const struct argp_option group_set_options[] = {
+    {"on-blocked", KEY_BLOCKED, "WHAT", 0,
+     "When the first one waiting does not fit: stop (strict order) or skip (others may pass)", 1},
+    {"batch-limit", KEY_BATCH, "TIME", 0, "Time limit of batch sessions that set none; 0: none", 1},
+    {"interactive-limit", KEY_INTERACTIVE, "TIME", 0, "The same for interactive ones", 1},
+    {"service-limit", KEY_SERVICE, "TIME", 0, "The same for services", 1},
+    {0},
+};
+static const char group_set_doc[] =
+    "Make a group, or change its policy; what is not named stays as it is.\v"
+    "Examples:\n  rota group set training --on-blocked stop --batch-limit 24h";
+
+static error_t parse_group_set(int key, char *arg, struct argp_state *state)
+{
+    struct group_set_args *a = state->input;
+    if (key == ARGP_KEY_INIT) {
+        state->child_inputs[0] = &a->names;
+        return 0;
+    }
+    if (key == KEY_BLOCKED) {
+        if (!wire_name_find(names_on_blocked, str_of(arg), &a->on_blocked))
+            argp_error(state, "--on-blocked %s: expected stop or skip", arg);
+        return 0;
+    }
+    if (key < KEY_BATCH || key > KEY_SERVICE) return ARGP_ERR_UNKNOWN;
+    if (!fmt_parse_duration(str_of(arg), &a->limit_ms[key - KEY_BATCH]))
+        argp_error(state, "%s: expected a time, such as 30m, 24h or 0 for none", arg);
+    return 0;
+}
+
+static const struct argp group_set_argp = {group_set_options, parse_group_set, "GROUP",
+                                           group_set_doc, plain, 0, 0};
+
+static int group_set(int argc, char **argv)
+{
+    struct group_set_args a = {.names = {.least = 1, .most = 1, .what = "group"},
+                               .limit_ms = {-1, -1, -1}};
+    verb_parse(&group_set_argp, argc, argv, EXIT_USAGE, &a);
+    if (!verb_open(&a.names.common)) return EXIT_FAILED;
+    struct group_request rq;
+    wire_init(&wire_group_request, &rq);
+    if (a.on_blocked) rq.on_blocked = (enum on_blocked)a.on_blocked;
+    if (a.limit_ms[0] >= 0) rq.time_limit_batch_ms = a.limit_ms[0];
+    if (a.limit_ms[1] >= 0) rq.time_limit_interactive_ms = a.limit_ms[1];
+    if (a.limit_ms[2] >= 0) rq.time_limit_service_ms = a.limit_ms[2];
+    AUTO_STRBUF struct strbuf target, body;
+    args_target(&target, "groups", a.names.names[0], "");
+    strbuf_init(&body, 64 * 1024);
+    wire_print(&wire_group_request, &rq, &body);
+    wire_free(&wire_group_request, &rq);
+    struct api_request call = {.method = "PUT", .target = target.p, .body = strbuf_str(&body)};
+    struct err err = {0};
+    int code = 0;
+    if (api_call(a.names.common.api, &call, NULL, NULL, &err) < 0) code = say_err(&err, EXIT_FAILED);
+    verb_close(&a.names.common);
+    return code;
+}
+
+int verb_group(int argc, char **argv)
+{
+    static const struct sub subs[] = {
+        {"ls", "list groups and their policy", group_ls},
+        {"set", "make a group or change its policy", group_set},
+        {NULL, NULL, NULL},
+    };
+    return run_sub(subs, "group", argc, argv);
+}
