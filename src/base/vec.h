@@ -22,8 +22,8 @@ void *vec_grow_(void *v, uint32_t *cap, uint32_t need, size_t bytes);
          ? (void)((vec)->v = vec_grow_((vec)->v, &(vec)->cap, (need), sizeof(*(vec)->v))) \
          : (void)0)
 #define VEC_ADD(vec) \
-    (VEC_RESERVE(vec, (vec)->n + 1), \
-     (__typeof__((vec)->v))memset(&(vec)->v[(vec)->n++], 0, sizeof(*(vec)->v)))
+    (VEC_RESERVE(vec, (vec)->n + 1), memset(&(vec)->v[(vec)->n], 0, sizeof(*(vec)->v)), \
+     &(vec)->v[(vec)->n++])
 #define VEC_PUSH(vec, item) (*VEC_ADD(vec) = (item))
 #define VEC_POP(vec) ((vec)->v[--(vec)->n])
 #define VEC_REMOVE(vec, at) /* keeps the order */ \
