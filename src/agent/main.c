@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "agent/act.h"
 #include "agent/capacity.h"
@@ -53,25 +52,6 @@ static void on_incarnation(void *arg, const struct identity *id)
     struct err err = {0};
     a->id = *id;
     if (identity_save(a->c.dir, id, &err) != 0) log_event(LOG_ERROR, "identity.save", LOG_ERR(&err));
-}
-
-/* mkdir -p, the last one ours alone. */
-static int make_dir(const char *path, struct err *err)
-{
-    char part[CONFIG_PATH_MAX];
-    TEXT_CLIP(part, str_of(path));
-    for (char *p = part + 1; *p != '\0'; p++) {
-        if (*p != '/') continue;
-        *p = '\0';
-        if (mkdir(part, 0755) != 0 && errno != EEXIST) {
-            return err_sys(err, ERR_IO, errno, "create %s", part);
-        }
-        *p = '/';
-    }
-    if (mkdir(part, 0700) != 0 && errno != EEXIST) {
-        return err_sys(err, ERR_IO, errno, "create %s", part);
-    }
-    return 0;
 }
 
 static int open_driver(struct agent *a, struct err *err)
@@ -152,7 +132,7 @@ static int start(struct agent *a, struct err *err)
 {
     char path[IDENTITY_PATH_MAX];
     bool fake = strcmp(a->c.driver, "fake") == 0;
-    int rc = make_dir(a->c.dir, err);
+    int rc = identity_dir(a->c.dir, err);
     if (rc == 0) rc = epoch_begin(a->c.dir, &a->epoch, &a->lock, err);
     if (rc != 0) return rc;
     struct join_opts join = {.dir = a->c.dir, .manager = a->c.manager, .role = "agent",

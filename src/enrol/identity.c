@@ -37,6 +37,26 @@ int identity_path(const char *dir, const char *file, char ret[IDENTITY_PATH_MAX]
     return 0;
 }
 
+int identity_dir(const char *dir, struct err *err)
+{
+    char part[IDENTITY_PATH_MAX];
+    if (!TEXT_SET(part, str_of(dir)) || dir[0] == '\0') {
+        return err_set(err, ERR_INVALID, "the path %.80s... cannot be used", dir);
+    }
+    for (char *p = part + 1; *p != '\0'; p++) {
+        if (*p != '/') continue;
+        *p = '\0';
+        if (mkdir(part, 0755) != 0 && errno != EEXIST) {
+            return err_sys(err, ERR_IO, errno, "create %s", part);
+        }
+        *p = '/';
+    }
+    if (mkdir(part, 0700) != 0 && errno != EEXIST) {
+        return err_sys(err, ERR_IO, errno, "create %s", part);
+    }
+    return 0;
+}
+
 void identity_cn(const char *role, const char *name, char *ret, size_t cap)
 {
     text_fmt(ret, cap, "%s:%s", role, name);

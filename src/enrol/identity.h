@@ -26,6 +26,8 @@ struct identity {
 /* DIR/file; ERR_LIMIT when it does not fit. */
 int identity_path(const char *dir, const char *file, char ret[IDENTITY_PATH_MAX],
                   struct err *err);
+/* Makes the directory, 0700, and those above it where they are missing. */
+int identity_dir(const char *dir, struct err *err);
 /* "agent:n1": the common name of a certificate. */
 void identity_cn(const char *role, const char *name, char *ret, size_t cap);
 
