@@ -115,7 +115,7 @@ static void json(void **state)
 {
     (void)state;
     static const struct { const char *p; size_t n; const char *json; } rows[] = {
-        {"", 0, "\"\""}, {"abc", 3, "\"abc\""}, {"a\"b\\c/", 6, "\"a\\\"b\\\\c/\""},
+        {"", 0, "\"\""}, {"a c!", 4, "\"a c!\""}, {"a\"b\\c/", 6, "\"a\\\"b\\\\c/\""},
         {"\b\f\n\r\t", 5, "\"\\b\\f\\n\\r\\t\""}, {"\x01\x1f\x7f", 3, "\"\\u0001\\u001f\x7f\""},
         {"\0", 1, "\"\\u0000\""}, {"é😀", 6, "\"é😀\""}, {"a\xff", 2, "\"a\xef\xbf\xbd\""},
         {"\xc3", 1, "\"\xef\xbf\xbd\""}, {"\xe2\x82", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\""},
