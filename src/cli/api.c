@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/random.h>
 
-#include "cli/config.h"
+#include "cli/context.h"
 #include "net/tls.h"
 
 enum { RETRY_FIRST_MS = 50, RETRY_MAX_MS = 2000, ANSWER_MAX = 64 * 1024 * 1024 };
@@ -13,8 +13,8 @@ struct api {
     struct net_loop *loop;
     struct http_client *client;
     struct tls_ctx *tls;
-    struct config_target target;
-    char bearer[CONFIG_TOKEN_MAX + 16];
+    struct context_target target;
+    char bearer[CONTEXT_TOKEN_MAX + 16];
 };
 
 struct api_pending {
@@ -76,7 +76,7 @@ struct api *api_open(struct net_loop *l, const char *context, struct err *err)
 {
     struct api *a = mem_alloc(sizeof(*a));
     a->loop = l;
-    if (config_target(context, &a->target, err) == 0 && start_client(a, err) == 0) return a;
+    if (context_target(context, &a->target, err) == 0 && start_client(a, err) == 0) return a;
     api_close(a);
     return NULL;
 }
@@ -100,7 +100,7 @@ void api_close(struct api *a)
     if (!a) return;
     http_client_free(a->client);
     tls_ctx_free(a->tls);
-    config_target_done(&a->target);
+    context_target_done(&a->target);
     mem_zero_secret(a->bearer, sizeof(a->bearer));
     mem_free(a);
 }
@@ -115,7 +115,7 @@ struct tls_ctx *api_tls(const struct api *a) { return a->tls; }
 
 static int unreachable(const struct api *a, const struct err *why, struct err *err)
 {
-    bool local = strcmp(a->target.url, CONFIG_DEFAULT_URL) == 0;
+    bool local = strcmp(a->target.url, CONTEXT_DEFAULT_URL) == 0;
     return err_set(err, ERR_UNAVAILABLE, "cannot reach the manager at %.100s (%.60s); %s",
                    a->target.url, why ? why->text : "no answer",
                    local ? "`rotad dev` starts one here, ROTA_URL names another"
@@ -126,7 +126,8 @@ static int problem_err(const struct api *a, const struct http_answer *ans, struc
                        struct err *err)
 {
     struct problem *p = mem_alloc(sizeof(*p));
-    bool ours = str_starts(http_answer_header(ans, "Content-Type"), STR("application/problem+json"));
+    struct str type = http_answer_header(ans, "Content-Type");
+    bool ours = str_starts(type, STR("application/problem+json"));
     int code = ans->status == 404 ? ERR_NOT_FOUND
                : ans->status == 401 || ans->status == 403 ? ERR_DENIED
                : ans->status == 409 ? ERR_CONFLICT

@@ -47,7 +47,8 @@ static int run_sub(const struct sub *subs, const char *verb, int argc, char **ar
     strbuf_fmt(&b, "\n`rota %s VERB --help` says more.\n", verb);
     if (help) return say_out(strbuf_str(&b)), 0;
     const char *near = argc > 1 ? verb_nearest(argv[1], known) : NULL;
-    if (near) say("there is no verb '%s %s': did you mean `rota %s %s`?", verb, argv[1], verb, near);
+    if (near) say("there is no verb '%s %s': did you mean `rota %s %s`?", verb, argv[1], verb,
+                  near);
     else if (argc > 1) say("there is no verb '%s %s': `rota %s --help` lists them", verb, argv[1],
                            verb);
     else (void)say_write_all(2, strbuf_str(&b));
@@ -71,7 +72,8 @@ static const struct table_column node_columns[] = {
     {"ADDRESS", COL_WIDE}, {"NOTES", COL_FLEX | COL_WIDE}, {NULL, 0},
 };
 
-static void put_used(struct table *t, int64_t used, int64_t of, void (*fmt)(struct strbuf *, int64_t))
+static void put_used(struct table *t, int64_t used, int64_t of,
+                     void (*fmt)(struct strbuf *, int64_t))
 {
     AUTO_STRBUF struct strbuf b;
     strbuf_init(&b, 128);
@@ -385,7 +387,8 @@ static int group_set(int argc, char **argv)
     struct api_request call = {.method = "PUT", .target = target.p, .body = strbuf_str(&body)};
     struct err err = {0};
     int code = 0;
-    if (api_call(a.names.common.api, &call, NULL, NULL, &err) < 0) code = say_err(&err, EXIT_FAILED);
+    if (api_call(a.names.common.api, &call, NULL, NULL, &err) < 0)
+        code = say_err(&err, EXIT_FAILED);
     verb_close(&a.names.common);
     return code;
 }

@@ -121,7 +121,8 @@ static void take_end(struct exec *x, struct str payload)
         (void)say_err(&why, 0);
     } else {
         if (end.detail[0]) say("%s", end.detail);
-        x->code = end.signal > 0 ? 128 + end.signal : end.exit_code >= 0 ? end.exit_code : EXIT_ROTA;
+        if (end.signal > 0) x->code = 128 + end.signal;
+        else if (end.exit_code >= 0) x->code = end.exit_code;
         wire_free(&wire_carry_end, &end);
     }
     finish(x);

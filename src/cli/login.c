@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cli/args.h"
-#include "cli/config.h"
+#include "cli/context.h"
 #include "cli/say.h"
 
 enum { KEY_TOKEN_FILE = 300, KEY_CA, KEY_NAME };
@@ -40,7 +40,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (!a->url) argp_error(state, "where is the manager? give its URL");
-        if (!a->token_file) argp_error(state, "which token? give --token-file FILE, or - to pipe it");
+        if (!a->token_file)
+            argp_error(state, "which token? give --token-file FILE, or - to pipe it");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -59,7 +60,7 @@ static void default_name(const char *url, char *ret, size_t cap)
     text_clip(ret, cap, host.n > 0 ? host : STR("default"));
 }
 
-static int fill(const struct login_args *a, struct config_context *x, struct err *err)
+static int fill(const struct login_args *a, struct context *x, struct err *err)
 {
     char host[64];
     default_name(a->url, host, sizeof(host));
@@ -70,11 +71,11 @@ static int fill(const struct login_args *a, struct config_context *x, struct err
     if (a->ca && !TEXT_SET(x->ca_sha256, str_of(a->ca)))
         return err_set(err, ERR_INVALID, "--ca-sha256: expected 64 hex digits");
     bool piped = strcmp(a->token_file, "-") == 0;
-    return config_read_token(piped ? "/dev/stdin" : a->token_file, x->token, err);
+    return context_read_token(piped ? "/dev/stdin" : a->token_file, x->token, err);
 }
 
 /* The token must work now: a wrong one would only be noticed later. */
-static int check(const struct config_context *x, struct err *err)
+static int check(const struct context *x, struct err *err)
 {
     struct net_loop *l = net_loop_new();
     struct api *api = api_open_at(l, x->url, x->token, x->ca_sha256, err);
@@ -83,7 +84,8 @@ static int check(const struct config_context *x, struct err *err)
     if (rc == 0) {
         AUTO_STRBUF struct strbuf line;
         strbuf_init(&line, 1024);
-        strbuf_fmt(&line, "logged in to %s (version %s) as context %s\n", x->url, v.version, x->name);
+        strbuf_fmt(&line, "logged in to %s (version %s) as context %s\n", x->url, v.version,
+                   x->name);
         wire_free(&wire_version_view, &v);
         struct api_request rq = {.target = "/api/v1/sessions?limit=1"};
         rc = api_call(api, &rq, NULL, NULL, err);
@@ -94,22 +96,22 @@ static int check(const struct config_context *x, struct err *err)
     return rc;
 }
 
-static int store(const struct config_context *x, struct err *err)
+static int store(const struct context *x, struct err *err)
 {
     char path[512];
-    config_path(path, sizeof(path));
-    struct config *c = mem_alloc(sizeof(*c));
-    int rc = config_read(path, c, err);
+    context_path(path, sizeof(path));
+    struct contexts *c = mem_alloc(sizeof(*c));
+    int rc = context_read(path, c, err);
     if (rc == 0) {
         uint32_t at = 0;
         while (at < c->n_contexts && strcmp(c->contexts[at].name, x->name) != 0) at++;
-        if (at == CONFIG_CONTEXTS_MAX) {
+        if (at == CONTEXTS_MAX) {
             rc = err_set(err, ERR_LIMIT, "%s holds %d contexts already: remove one", path, at);
         } else {
             if (at == c->n_contexts) c->n_contexts++;
             c->contexts[at] = *x;
             TEXT_CLIP(c->current, str_of(x->name));
-            rc = config_write(path, c, err);
+            rc = context_write(path, c, err);
         }
     }
     mem_zero_secret(c, sizeof(*c));
@@ -121,7 +123,7 @@ int verb_login(int argc, char **argv)
 {
     struct login_args a = {0};
     verb_parse(&login_argp, argc, argv, EXIT_USAGE, &a);
-    struct config_context x = {0};
+    struct context x = {0};
     struct err err = {0};
     int rc = fill(&a, &x, &err);
     if (rc == 0) rc = check(&x, &err);

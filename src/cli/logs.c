@@ -142,7 +142,9 @@ static void on_trouble(void *arg, const char *code, const struct err *why)
     member_over(m);
 }
 
-static const struct stream_ops stream_callbacks = {on_output, on_notice, on_ended, on_trouble, NULL};
+static const struct stream_ops stream_callbacks = {
+    on_output, on_notice, on_ended, on_trouble, NULL,
+};
 
 static void on_drain(void *arg)
 {

@@ -128,7 +128,8 @@ static int read_job(const char *path, struct session_spec *spec, struct err *err
     bool failed = ferror(f) != 0;
     if (!from_stdin) (void)fclose(f);
     if (failed) return err_set(err, ERR_IO, "cannot read %s", path);
-    if (b.full) return err_set(err, ERR_LIMIT, "%s is too long for a job file: at most 1 MiB", path);
+    if (b.full)
+        return err_set(err, ERR_LIMIT, "%s is too long for a job file: at most 1 MiB", path);
     return wire_parse_yaml(&wire_session_spec, strbuf_str(&b), from_stdin ? "standard input" : path,
                            spec, err);
 }

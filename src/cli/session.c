@@ -282,7 +282,8 @@ static error_t parse_stop(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp stop_argp = {stop_options, parse_stop, "SESSION...", stop_doc, plain, 0, 0};
+static const struct argp stop_argp = {stop_options, parse_stop, "SESSION...", stop_doc, plain,
+                                      0, 0};
 
 static int wait_ended(struct common *c, const char *name, struct err *err)
 {

@@ -116,7 +116,8 @@ int verb_print_text(const struct common *c, struct str json)
     AUTO_STRBUF struct strbuf out;
     strbuf_init(&out, 256 * 1024 * 1024);
     struct err err = {0};
-    int rc = c->output == OUTPUT_YAML ? render_yaml(json, &out, &err) : render_json(json, &out, &err);
+    bool yaml = c->output == OUTPUT_YAML;
+    int rc = yaml ? render_yaml(json, &out, &err) : render_json(json, &out, &err);
     if (rc < 0) return say_err(&err, EXIT_FAILED);
     say_out(strbuf_str(&out));
     return 0;

@@ -17,13 +17,21 @@ struct verb {
 };
 extern const struct verb verb_table[]; /* ends with name NULL */
 
-int verb_run(int argc, char **argv), verb_ps(int argc, char **argv), verb_show(int argc, char **argv),
-    verb_why(int argc, char **argv), verb_queue(int argc, char **argv),
-    verb_logs(int argc, char **argv), verb_exec(int argc, char **argv),
-    verb_stop(int argc, char **argv), verb_signal(int argc, char **argv),
-    verb_history(int argc, char **argv), verb_node(int argc, char **argv),
-    verb_group(int argc, char **argv), verb_login(int argc, char **argv),
-    verb_version(int argc, char **argv), verb_help(int argc, char **argv);
+int verb_run(int argc, char **argv);
+int verb_ps(int argc, char **argv);
+int verb_show(int argc, char **argv);
+int verb_why(int argc, char **argv);
+int verb_queue(int argc, char **argv);
+int verb_logs(int argc, char **argv);
+int verb_exec(int argc, char **argv);
+int verb_stop(int argc, char **argv);
+int verb_signal(int argc, char **argv);
+int verb_history(int argc, char **argv);
+int verb_node(int argc, char **argv);
+int verb_group(int argc, char **argv);
+int verb_login(int argc, char **argv);
+int verb_version(int argc, char **argv);
+int verb_help(int argc, char **argv);
 
 /* ---- options that many verbs share ---- */
 struct common {

@@ -1,8 +1,8 @@
-/* cli/config.c - contexts on disk, the environment above them, this machine below.
+/* cli/context.c - contexts on disk, the environment above them, this machine below.
  *
  * Tokens are never printed and never taken from a command line, where every user of the
  * machine could read them. */
-#include "cli/config.h"
+#include "cli/context.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,19 +17,20 @@
 enum { FILE_MAX = 256 * 1024, PATH_LEN = 512 };
 
 static const struct wire_field context_fields[] = {
-    WIRE_F_TEXT(struct config_context, name, "name", .flags = WIRE_REQUIRED, .min = 1),
-    WIRE_F_TEXT(struct config_context, url, "url", .flags = WIRE_REQUIRED, .min = 1),
-    WIRE_F_TEXT(struct config_context, token, "token", .flags = WIRE_SECRET | WIRE_OMIT),
-    WIRE_F_TEXT(struct config_context, token_file, "token_file", .flags = WIRE_OMIT),
-    WIRE_F_TEXT(struct config_context, ca_sha256, "ca_sha256", .flags = WIRE_OMIT),
+    WIRE_F_TEXT(struct context, name, "name", .flags = WIRE_REQUIRED, .min = 1),
+    WIRE_F_TEXT(struct context, url, "url", .flags = WIRE_REQUIRED, .min = 1),
+    WIRE_F_TEXT(struct context, token, "token", .flags = WIRE_SECRET | WIRE_OMIT),
+    WIRE_F_TEXT(struct context, token_file, "token_file", .flags = WIRE_OMIT),
+    WIRE_F_TEXT(struct context, ca_sha256, "ca_sha256", .flags = WIRE_OMIT),
 };
 static const struct wire_table context_table =
-    WIRE_TABLE("context", struct config_context, context_fields);
-static const struct wire_field config_fields[] = {
-    WIRE_F_TEXT(struct config, current, "current", .flags = WIRE_OMIT),
-    WIRE_F_ARRAY(struct config, contexts, n_contexts, "contexts", &context_table),
+    WIRE_TABLE("context", struct context, context_fields);
+static const struct wire_field contexts_fields[] = {
+    WIRE_F_TEXT(struct contexts, current, "current", .flags = WIRE_OMIT),
+    WIRE_F_ARRAY(struct contexts, contexts, n_contexts, "contexts", &context_table),
 };
-static const struct wire_table config_table = WIRE_TABLE("config", struct config, config_fields);
+static const struct wire_table contexts_table =
+    WIRE_TABLE("configuration", struct contexts, contexts_fields);
 
 static const char *env(const char *name)
 {
@@ -57,7 +58,7 @@ static int read_file(const char *path, struct strbuf *out, struct err *err)
     return 0;
 }
 
-int config_read_token(const char *path, char ret[CONFIG_TOKEN_MAX], struct err *err)
+int context_read_token(const char *path, char ret[CONTEXT_TOKEN_MAX], struct err *err)
 {
     AUTO_STRBUF struct strbuf b;
     strbuf_init(&b, 4096);
@@ -66,16 +67,16 @@ int config_read_token(const char *path, char ret[CONFIG_TOKEN_MAX], struct err *
     struct str line = strbuf_str(&b), rest = line;
     if (str_cut(&rest, '\n', &line)) line = str_trim(line);
     if (str_ends(line, STR("\r"))) line.n--;
-    bool ok = line.n > 0 && line.n < CONFIG_TOKEN_MAX;
+    bool ok = line.n > 0 && line.n < CONTEXT_TOKEN_MAX;
     for (size_t i = 0; ok && i < line.n; i++) ok = line.p[i] > ' ' && line.p[i] < 0x7f;
-    if (ok) text_set(ret, CONFIG_TOKEN_MAX, line);
+    if (ok) text_set(ret, CONTEXT_TOKEN_MAX, line);
     else rc = err_set(err, ERR_INVALID, "%s does not hold a token: expected one word on its "
                       "first line", path);
     mem_zero_secret(b.p, b.n);
     return rc;
 }
 
-void config_path(char *ret, size_t cap)
+void context_path(char *ret, size_t cap)
 {
     const char *own = env("ROTA_CONFIG"), *xdg = env("XDG_CONFIG_HOME"), *home = env("HOME");
     ret[0] = '\0';
@@ -84,14 +85,14 @@ void config_path(char *ret, size_t cap)
     else if (home) text_fmt(ret, cap, "%s/.config/rota/config.yaml", home);
 }
 
-int config_read(const char *path, struct config *ret, struct err *err)
+int context_read(const char *path, struct contexts *ret, struct err *err)
 {
     AUTO_STRBUF struct strbuf b;
     strbuf_init(&b, FILE_MAX);
     struct err why = {0};
     int rc = path[0] ? read_file(path, &b, &why) : ERR_NOT_FOUND;
-    if (rc == ERR_NOT_FOUND) return *ret = (struct config){0}, 0;
-    if (rc == 0) rc = wire_parse_yaml(&config_table, strbuf_str(&b), path, ret, &why);
+    if (rc == ERR_NOT_FOUND) return *ret = (struct contexts){0}, 0;
+    if (rc == 0) rc = wire_parse_yaml(&contexts_table, strbuf_str(&b), path, ret, &why);
     if (b.p) mem_zero_secret(b.p, b.n);
     if (rc < 0 && err) *err = why;
     return rc;
@@ -105,13 +106,13 @@ static void put_line(struct strbuf *b, const char *lead, const char *key, const 
     strbuf_putc(b, '\n');
 }
 
-static void format(const struct config *c, struct strbuf *b)
+static void format(const struct contexts *c, struct strbuf *b)
 {
     strbuf_puts(b, "# Written by `rota login`.\n");
     put_line(b, "", "current", c->current);
     strbuf_puts(b, c->n_contexts > 0 ? "contexts:\n" : "contexts: []\n");
     for (uint32_t i = 0; i < c->n_contexts; i++) {
-        const struct config_context *x = &c->contexts[i];
+        const struct context *x = &c->contexts[i];
         put_line(b, "  - ", "name", x->name);
         put_line(b, "    ", "url", x->url);
         put_line(b, "    ", "token", x->token);
@@ -145,7 +146,7 @@ static int write_synced(int fd, struct str text)
     return fsync(fd);
 }
 
-int config_write(const char *path, const struct config *c, struct err *err)
+int context_write(const char *path, const struct contexts *c, struct err *err)
 {
     if (!path[0])
         return err_set(err, ERR_INVALID, "no place for the configuration: set HOME or ROTA_CONFIG");
@@ -167,16 +168,15 @@ int config_write(const char *path, const struct config *c, struct err *err)
     return err_sys(err, ERR_IO, problem, "cannot write %s", path);
 }
 
-static int from_context(const char *name, struct config_target *t, bool *ret_found, struct err *err)
+static int from_context(const char *name, struct context_target *t, struct err *err)
 {
     char path[PATH_LEN];
-    config_path(path, sizeof(path));
-    AUTO_FREE struct config *c = mem_alloc(sizeof(*c));
-    int rc = config_read(path, c, err);
+    context_path(path, sizeof(path));
+    AUTO_FREE struct contexts *c = mem_alloc(sizeof(*c));
+    int rc = context_read(path, c, err);
     if (rc < 0) return rc;
     if (!name && c->current[0]) name = c->current;
-    *ret_found = name != NULL;
-    const struct config_context *x = NULL;
+    const struct context *x = NULL;
     for (uint32_t i = 0; name && i < c->n_contexts; i++)
         if (strcmp(c->contexts[i].name, name) == 0) x = &c->contexts[i];
     if (name && !x)
@@ -187,13 +187,13 @@ static int from_context(const char *name, struct config_target *t, bool *ret_fou
         TEXT_CLIP(t->ca_sha256, str_of(x->ca_sha256));
         TEXT_CLIP(t->token, str_of(x->token));
         text_fmt(t->from, sizeof(t->from), "context %s of %s", name, path);
-        if (!x->token[0] && x->token_file[0]) rc = config_read_token(x->token_file, t->token, err);
+        if (!x->token[0] && x->token_file[0]) rc = context_read_token(x->token_file, t->token, err);
     }
     mem_zero_secret(c, sizeof(*c));
     return rc;
 }
 
-static int from_environment(struct config_target *t, struct err *err)
+static int from_environment(struct context_target *t, struct err *err)
 {
     const char *url = env("ROTA_URL"), *token = env("ROTA_TOKEN"), *file = env("ROTA_TOKEN_FILE");
     if (url && !TEXT_SET(t->url, str_of(url)))
@@ -205,25 +205,24 @@ static int from_environment(struct config_target *t, struct err *err)
             return err_set(err, ERR_INVALID, "ROTA_TOKEN is too long for a token");
         return 0;
     }
-    return file ? config_read_token(file, t->token, err) : 0;
+    return file ? context_read_token(file, t->token, err) : 0;
 }
 
-int config_target(const char *context, struct config_target *ret, struct err *err)
+int context_target(const char *context, struct context_target *ret, struct err *err)
 {
-    struct config_target t = {0};
+    struct context_target t = {0};
     int rc = 0;
-    bool found = false;
-    if (context || !env("ROTA_URL")) rc = from_context(context, &t, &found, err);
+    if (context || !env("ROTA_URL")) rc = from_context(context, &t, err);
     if (rc == 0 && !context) rc = from_environment(&t, err);
     if (rc == 0 && !t.url[0]) {
-        TEXT_CLIP(t.url, STR(CONFIG_DEFAULT_URL));
+        TEXT_CLIP(t.url, STR(CONTEXT_DEFAULT_URL));
         TEXT_CLIP(t.from, STR("the default: no context and no ROTA_URL"));
         /* Not being allowed to read it is no error yet: the manager will say 401. */
-        if (!t.token[0]) (void)config_read_token(CONFIG_DEFAULT_TOKEN_FILE, t.token, NULL);
+        if (!t.token[0]) (void)context_read_token(CONTEXT_DEFAULT_TOKEN_FILE, t.token, NULL);
     }
     if (rc == 0) *ret = t;
     mem_zero_secret(&t, sizeof(t));
     return rc;
 }
 
-void config_target_done(struct config_target *t) { mem_zero_secret(t, sizeof(*t)); }
+void context_target_done(struct context_target *t) { mem_zero_secret(t, sizeof(*t)); }
