@@ -4,12 +4,13 @@
  * that decide; nothing is stored, so nothing can be stale. */
 #ifndef CORE_EXPLAIN_H
 #define CORE_EXPLAIN_H
+
 #include "base/strbuf.h"
 #include "core/model/world.h"
 
 enum why_kind {
     WHY_NONE = 0,    /* ended, or running as it should */
-    WHY_PLACED,
+    WHY_PLACED,      /* room was found; or is there, and the next pass will use it */
     WHY_WAITING,     /* back-off after a failed start */
     WHY_NO_CAPACITY,
     WHY_SKIPPED,     /* a named session ahead is blocked */
@@ -28,13 +29,16 @@ struct why {
     /* Nodes of the group removed by each filter, and what the nearest lacks. */
     uint32_t nodes, unreachable, cordoned, too_small, busy;
     uint32_t nearest_node;   /* 0: none */
-    struct slots missing;    /* on the nearest node, for the first member that does not fit */
+    /* For the first member that does not fit (one_node: for all): what it asks,
+     * what the nearest node has free beside the members before it, what lacks. */
+    struct slots asked, free, missing;
     int64_t since_ms;        /* core time since when */
     int64_t retry_ms;        /* WAITING: when */
 };
 
 void explain_session(const struct world *w, const struct session *s, struct why *ret);
-/* One plain sentence or two, with the numbers: "needs 2 more CPU on n1 (4 asked, 2 free)". */
+/* One plain sentence or two, with the numbers:
+ * "needs 2 more CPU: n1 has 2 of 4 free, 4 asked". */
 void explain_text(const struct world *w, const struct session *s, const struct why *why,
                   struct strbuf *out);
 

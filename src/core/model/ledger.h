@@ -25,4 +25,22 @@ struct alloc {
     uint32_t next_of_session, next_of_node; /* MAP_NONE ends a chain */
 };
 
+struct world;
+struct session;
+/* Puts a row into its node's chain and, unless the session has ended, into its
+ * session's; then refreshes the node.  Pointers to rows end here. */
+struct alloc *ledger_add(struct world *w, const struct alloc *row);
+/* As ledger_add, before the chains exist: loading. */
+void ledger_link(struct world *w, uint32_t slot);
+/* Frees what the row held.  The row is gone afterwards. */
+void ledger_release(struct world *w, struct alloc *a);
+/* The session ends, its rows stay until their nodes prove them gone. */
+void ledger_orphan(struct world *w, struct session *s);
+uint32_t ledger_slot(const struct world *w, const struct alloc *a);
+/* Whether the member's container is proved gone. */
+static inline bool alloc_ended(const struct alloc *a)
+{
+    return a->phase == MEMBER_EXITED || a->phase == MEMBER_FAILED;
+}
+
 #endif

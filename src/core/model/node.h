@@ -37,15 +37,22 @@ struct node {
     bool unreachable;     /* silent for NODE_UNREACHABLE_MS: shown, nothing stopped */
     int64_t heard_ms;     /* core time of the last report, or of the manager's start */
     uint64_t report_seq, report_turn;
-    /* Index: derived from the ledger by node_recount, never adjusted by hand. */
+    /* Index: derived from the ledger by node_refresh, never adjusted by hand. */
     uint32_t first_alloc;
     struct slots used;
     uint32_t used_devices; /* mask */
     uint32_t timer_stamp;
 };
 
+struct world;
+/* Recomputes what is used from the rows, and the node's room from all the rest;
+ * called after every change of either. */
+void node_refresh(struct world *w, struct node *n);
+
 /* Devices that may be given: healthy and unallocated. */
 uint32_t node_free_devices(const struct node *n);
+/* All devices, healthy or not, given or not. */
+uint32_t node_all_devices(uint32_t n_devices);
 /* True when new work may be placed here at all. */
 bool node_usable(const struct node *n);
 

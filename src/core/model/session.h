@@ -52,11 +52,21 @@ enum deadline_rule {
     DEADLINE_PENDING,   /* the session's pending timeout, if any */
     DEADLINE_PROMISE,   /* victims' grace + 30 s */
     DEADLINE_FIXED,     /* limit_ms of the row, from entering the state */
-    DEADLINE_INHERITED, /* that of the state before: READY keeps PREPARING's */
+    DEADLINE_INHERITED, /* PREPARING's, which READY keeps; its limit if that was skipped */
     DEADLINE_TIME_LIMIT,
     DEADLINE_GRACE,     /* grace + SESSION_ALARM_AFTER_MS: alarm, still held */
+    DEADLINE_RULES
 };
-enum deadline_then { THEN_NOTHING = 1, THEN_END, THEN_PENDING, THEN_REVOKE, THEN_STOP, THEN_ALARM };
+enum deadline_then {
+    THEN_NOTHING = 1,
+    THEN_END,     /* nobody waited for it any longer */
+    THEN_PENDING, /* the promise is void */
+    THEN_REVOKE,  /* the attempt is over; no fault of the session's */
+    THEN_FAIL,    /* the same, and counted as a failed start */
+    THEN_STOP,
+    THEN_ALARM,   /* once; everything stays held */
+    DEADLINE_THENS
+};
 
 struct state_row {
     const char *name;
@@ -107,6 +117,14 @@ struct session {
     uint32_t timer_stamp;
 };
 
+/* When the state that it enters at `now_ms` is over, or 0: s->state is the
+ * new state, s->deadline_ms still that of the state before. */
+int64_t session_deadline(const struct session *s, enum session_state before, int64_t now_ms);
+/* Whether its turn has not come yet: it blocks nobody. */
+static inline bool session_waits(const struct session *s, int64_t now_ms)
+{
+    return s->state == SESSION_PENDING && s->not_before_ms > now_ms;
+}
 /* The role of a member number; CHECKs member < members. */
 const struct role *session_role_of(const struct session *s, uint32_t member);
 /* Sum over all members; false on overflow. */

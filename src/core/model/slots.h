@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/strbuf.h"
+
 enum slot_kind {
     SLOT_CPU = 0, /* milli-cores */
     SLOT_MEM,     /* bytes */
@@ -18,6 +20,8 @@ enum slot_kind {
 struct slots { int64_t v[SLOT_KINDS]; }; /* all >= 0 */
 
 const char *slot_name(enum slot_kind k); /* "cpu", "mem", "gpu" */
+const char *slot_label(enum slot_kind k); /* "CPU", "memory", "GPU": in sentences */
+void slot_print(struct strbuf *b, enum slot_kind k, int64_t amount); /* "0.5", "2 GiB", "3" */
 bool slots_valid(const struct slots *s);                    /* every 0 <= v <= SLOT_MAX */
 bool slots_add(const struct slots *a, const struct slots *b, struct slots *ret); /* false: overflow */
 bool slots_sub(const struct slots *a, const struct slots *b, struct slots *ret); /* false: below 0 */

@@ -8,6 +8,7 @@
 #define CORE_MODEL_WORLD_H
 #include <stdbool.h>
 #include <stdint.h>
+
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/strbuf.h"
@@ -18,13 +19,35 @@
 #include "core/model/node.h"
 #include "core/model/session.h"
 
-struct queue_entry { int32_t priority; uint64_t seq; uint32_t slot; };
+struct queue_entry { int32_t priority; uint32_t slot; uint64_t seq; uint32_t shape; };
 
-struct pool_queue { VEC(struct queue_entry) entries; }; /* of one group, in order */
+/* The pending sessions of one group, in order: v[first .. first + n).  model/pool.h */
+struct pool_queue {
+    struct queue_entry *v;
+    uint32_t first, n, cap;
+    uint64_t gen;  /* grows when something is freed: what was refused before may fit now */
+    uint32_t open; /* entries whose shape was not refused in this generation */
+    bool due;      /* something changed that a pass of this group could use */
+};
+
+/* What a request asks for, without who asks: equal shapes share one search. */
+struct shape {
+    uint32_t pending;       /* entries of its group's queue; 0: a free place */
+    uint64_t refused;       /* generation of the queue that has no room for it */
+    uint64_t fenced, fence; /* walks in which it was fenced, and fenced others */
+};
+
+/* The hot part of a node, all that a search reads; derived by node_refresh. */
+struct room {
+    struct slots capacity, free;
+    uint32_t devices; /* mask of those that may be given */
+    uint32_t group;   /* 0: forgotten */
+    bool usable;      /* new work may be placed here at all */
+};
 
 struct world {
     /* Stored. */
-    uint64_t turn;       /* the turn being built, or the last one when none is open */
+    uint64_t turn;       /* the turn being built (the caller counts), or the last one */
     int64_t now_ms;      /* core time of the last event: never goes back */
     uint64_t last_session; /* the highest id ever given */
     VEC(struct session) sessions; /* slots; state 0 marks a free one */
@@ -38,12 +61,22 @@ struct world {
     struct map_u64 session_by_id;
     struct map_str session_by_name; /* "user-id/name", live only */
     struct map_str node_by_name;
-    VEC(uint32_t) free_sessions, free_allocs;
+    struct map_str shape_by_key;
+    VEC(uint32_t) free_sessions, free_allocs, free_shapes;
+    VEC(struct room) rooms;        /* by node index */
     VEC(struct pool_queue) queues; /* by group index */
-    struct heap timers;
-    bool pass_due;       /* something changed that a scheduling pass could use */
-    bool ready;
+    VEC(struct shape) shapes;
+    struct heap timers;  /* at most one valid item a session and a node */
+    uint32_t n_sessions; /* live */
+    uint64_t walks;      /* passes begun: names what `fenced` was marked in */
+    bool pass_due;       /* a queue is due */
+    bool ready;          /* loaded and indexed */
+    bool started;        /* an event came: the silence of nodes is counted from then */
 };
+
+#define WORLD_SESSIONS_MAX (UINT32_C(1) << 20)
+#define WORLD_NODES_MAX (UINT32_C(1) << 14)
+#define WORLD_GROUPS_MAX 1024u
 
 struct world *world_new(void);
 void world_free(struct world *w);
@@ -53,6 +86,7 @@ bool world_put_domain(struct world *w, const struct domain *d);
 bool world_put_project(struct world *w, const struct project *p);
 bool world_put_user(struct world *w, const struct user *u);
 bool world_put_group(struct world *w, const struct group *g);
+/* An empty name keeps the number of a forgotten node from being used again. */
 bool world_put_node(struct world *w, const struct node *n);
 bool world_put_session(struct world *w, const struct session *s);
 bool world_put_alloc(struct world *w, const struct alloc *a);
@@ -76,7 +110,19 @@ struct alloc *world_next_of_session(const struct world *w, const struct alloc *a
 struct alloc *world_allocs_of_node(const struct world *w, const struct node *n);
 struct alloc *world_next_of_node(const struct world *w, const struct alloc *a);
 
-/* Every stored fact in one canonical text, sorted by id: equal worlds, equal text. */
+/* Takes an ended session out; rows that still await their node's proof stay.
+ * For step() alone. */
+void world_drop_session(struct world *w, struct session *s);
+/* A zeroed place, reachable by nothing yet.  Pointers to sessions end here. */
+struct session *world_add_session(struct world *w);
+/* Makes it findable by id and name. */
+void world_index_session(struct world *w, struct session *s);
+/* A zeroed node, group with the next number; only step() and loading call them. */
+struct node *world_add_node(struct world *w);
+struct group *world_add_group(struct world *w);
+
+/* Every stored fact but time and turn in one canonical text, sorted by id:
+ * equal worlds, equal text. */
 void world_dump(const struct world *w, struct strbuf *out);
 /* The oracles of docs/spec/scheduling.md that a single state can be judged by;
  * returns NULL or what is broken. */

@@ -1,0 +1,36 @@
+/* core/draft.h - what one step is collecting; private to the step's own files.
+ *
+ * Objects that change are only marked.  At the end of the step each is copied
+ * once, as it then is, so that a change is never written half.  What is released
+ * or told to people is copied at once. */
+#ifndef CORE_DRAFT_H
+#define CORE_DRAFT_H
+#include "core/step.h"
+
+struct draft {
+    struct world *w;
+    const struct event *ev;
+    struct effects *out;
+    VEC(uint32_t) sessions, allocs, nodes, groups; /* slots and indexes, with doubles */
+};
+
+void draft_session(struct draft *d, const struct session *s);
+void draft_alloc(struct draft *d, const struct alloc *a);
+void draft_node(struct draft *d, const struct node *n);
+void draft_group(struct draft *d, const struct group *g);
+/* Its list of wishes changed. */
+void draft_wants(struct draft *d, uint32_t node);
+void draft_wants_of(struct draft *d, const struct session *s); /* of all its nodes */
+/* Releases the row: the change, the ledger, the node's wishes, the pass. */
+void draft_release(struct draft *d, struct alloc *a);
+struct history *draft_history(struct draft *d, enum history_what what); /* until the next one */
+struct history *draft_session_history(struct draft *d, enum history_what what,
+                                      const struct session *s);
+struct history *draft_node_history(struct draft *d, enum history_what what, const struct node *n);
+/* Fills the verdict of a refusal; nothing must have changed. */
+void draft_refuse(struct draft *d, enum verdict v, const char *field, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Copies what was marked, drops ended sessions. */
+void draft_finish(struct draft *d);
+
+#endif

@@ -1,0 +1,31 @@
+/* core/events.h - what each event does; private to the step.
+ *
+ * Each on_* function judges its event whole before it changes anything: a
+ * refusal leaves the world as it was. */
+#ifndef CORE_EVENTS_H
+#define CORE_EVENTS_H
+#include "core/draft.h"
+
+#define EVENT_TIME_MAX_MS (INT64_C(3653) * 24 * 60 * 60 * 1000) /* ten years */
+
+void on_submit(struct draft *d);
+void on_stop(struct draft *d);
+void on_signal(struct draft *d);
+void on_join(struct draft *d);
+void on_report(struct draft *d);
+void on_cordon(struct draft *d);
+void on_forget(struct draft *d);
+void on_group_put(struct draft *d);
+/* The first event of a manager: all nodes are as good as heard now. */
+void on_start(struct draft *d);
+/* Fires what is due. */
+void on_time(struct draft *d);
+
+/* The node spoke. */
+void node_heard(struct draft *d, struct node *n);
+/* Nobody will prove its containers gone any more: its sessions end as lost. */
+void node_lost(struct draft *d, struct node *n, const char *text);
+/* Draws the consequences of what the rows of a session say. */
+void settle_session(struct draft *d, struct session *s);
+
+#endif

@@ -1,0 +1,150 @@
+/* core/model/dump.c - the stored facts as text, for comparing worlds.
+ *
+ * Everything that the store keeps and nothing else: indexes, what was heard and
+ * the time are left out, because a restarted manager builds them anew. */
+#include "base/check.h"
+#include "core/model/order.h"
+#include "core/model/world.h"
+
+static void put_slots(struct strbuf *out, const struct slots *s)
+{
+    for (enum slot_kind k = SLOT_CPU; k < SLOT_KINDS; k++) {
+        strbuf_fmt(out, " %s=%lld", slot_name(k), (long long)s->v[k]);
+    }
+}
+
+static void put_text(struct strbuf *out, const char *key, const char *text)
+{
+    strbuf_fmt(out, " %s=", key);
+    strbuf_json(out, str_of(text));
+}
+
+static void put_end(struct strbuf *out, const struct member_end *e)
+{
+    strbuf_fmt(out, " exit=%d signal=%d oom=%d timed_out=%d fatal=%d", e->exit_code, e->signal,
+               e->oom, e->timed_out, e->fatal);
+    put_text(out, "detail", e->detail);
+}
+
+static void put_ms(struct strbuf *out, const char *key, int64_t ms)
+{
+    strbuf_fmt(out, " %s=%lld", key, (long long)ms);
+}
+
+static void dump_accounts(const struct world *w, struct strbuf *out)
+{
+    for (uint32_t i = 0; i < w->domains.n; i++) {
+        strbuf_fmt(out, "domain %u name=%s\n", w->domains.v[i].id, w->domains.v[i].name);
+    }
+    for (uint32_t i = 0; i < w->projects.n; i++) {
+        const struct project *p = &w->projects.v[i];
+        strbuf_fmt(out, "project %u domain=%u name=%s\n", p->id, p->domain, p->name);
+    }
+    for (uint32_t i = 0; i < w->users.n; i++) {
+        const struct user *u = &w->users.v[i];
+        strbuf_fmt(out, "user %u domain=%u name=%s role=%d uid=%u gid=%u\n", u->id, u->domain,
+                   u->name, (int)u->role, u->uid, u->gid);
+    }
+}
+
+static void dump_group(const struct group *g, struct strbuf *out)
+{
+    strbuf_fmt(out, "group %u name=%s on_blocked=%s limits=", g->id, g->name,
+               on_blocked_name(g->on_blocked));
+    for (int k = KIND_BATCH; k < SESSION_KINDS; k++) {
+        strbuf_fmt(out, "%s%lld", k > KIND_BATCH ? "," : "", (long long)g->time_limit_ms[k]);
+    }
+    strbuf_putc(out, '\n');
+}
+
+static void dump_node(const struct node *n, struct strbuf *out)
+{
+    strbuf_fmt(out, "node %u name=%s group=%u", n->id, n->name, n->group);
+    put_slots(out, &n->capacity);
+    strbuf_fmt(out, " cordoned=%d epoch=%llu", n->cordoned, (unsigned long long)n->epoch);
+    put_text(out, "boot", n->boot_id);
+    put_text(out, "addr", n->data_addr);
+    put_text(out, "version", n->version);
+    put_text(out, "facts", n->facts);
+    strbuf_putc(out, '\n');
+    for (uint32_t i = 0; i < n->n_devices; i++) {
+        const struct device *d = &n->devices[i];
+        strbuf_fmt(out, "device %u.%u", n->id, i);
+        put_text(out, "uuid", d->uuid);
+        put_text(out, "model", d->model);
+        strbuf_fmt(out, " mem=%lld healthy=%d simulated=%d\n", (long long)d->mem_bytes, d->healthy,
+                   d->simulated);
+    }
+}
+
+static void dump_session(const struct session *s, struct strbuf *out)
+{
+    strbuf_fmt(out, "session %llu user=%u project=%u group=%u", (unsigned long long)s->id, s->user,
+               s->project, s->group);
+    put_text(out, "name", s->name);
+    strbuf_fmt(out, " kind=%s state=%s outcome=%s priority=%d", session_kind_name(s->kind),
+               session_state_name(s->state), session_outcome_name(s->outcome), s->priority);
+    strbuf_fmt(out, " one_node=%d stop_on_member=%d alarm=%d", s->one_node, s->stop_on_member,
+               s->alarm);
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        put_text(out, "role", s->roles[i].name);
+        strbuf_fmt(out, " count=%u", s->roles[i].count);
+        put_slots(out, &s->roles[i].slots);
+    }
+    strbuf_fmt(out, " attempt=%u failed_starts=%u signal_no=%u sig=%d", s->attempt,
+               s->failed_starts, s->signal_no, s->signal);
+    put_ms(out, "submitted", s->submitted_ms);
+    put_ms(out, "since", s->since_ms);
+    put_ms(out, "deadline", s->deadline_ms);
+    put_ms(out, "not_before", s->not_before_ms);
+    put_ms(out, "started", s->started_ms);
+    put_ms(out, "time_limit", s->time_limit_ms);
+    put_ms(out, "grace", s->grace_ms);
+    put_ms(out, "pending_timeout", s->pending_timeout_ms);
+    put_ms(out, "submitted_wall", s->submitted_wall_ms);
+    put_ms(out, "started_wall", s->started_wall_ms);
+    put_end(out, &s->end);
+    strbuf_putc(out, '\n');
+}
+
+static void dump_alloc(const struct alloc *a, struct strbuf *out)
+{
+    strbuf_fmt(out, "alloc %llu.%u.%u node=%u", (unsigned long long)a->ref.session, a->ref.attempt,
+               a->ref.member, a->node);
+    put_slots(out, &a->slots);
+    strbuf_fmt(out, " devices=%x turn=%llu revoked=%d revoked_turn=%llu phase=%s signal_done=%u",
+               a->devices, (unsigned long long)a->turn, a->revoked,
+               (unsigned long long)a->revoked_turn, member_phase_name(a->phase), a->signal_done);
+    put_end(out, &a->end);
+    strbuf_putc(out, '\n');
+}
+
+static int cmp_sessions(const void *a, const void *b)
+{
+    return order_cmp_u64(&(*(const struct session *const *)a)->id,
+                         &(*(const struct session *const *)b)->id);
+}
+
+static int cmp_allocs(const void *a, const void *b)
+{
+    return member_ref_cmp((*(const struct alloc *const *)a)->ref,
+                          (*(const struct alloc *const *)b)->ref);
+}
+
+void world_dump(const struct world *w, struct strbuf *out)
+{
+    VEC(const struct session *) sessions = {0};
+    VEC(const struct alloc *) allocs = {0};
+    VEC_EACH(s, &w->sessions) if (s->id != 0) VEC_PUSH(&sessions, s);
+    VEC_EACH(a, &w->allocs) if (a->live) VEC_PUSH(&allocs, a);
+    order_sort(sessions.v, sessions.n, sizeof(*sessions.v), cmp_sessions);
+    order_sort(allocs.v, allocs.n, sizeof(*allocs.v), cmp_allocs);
+    strbuf_fmt(out, "last_session %llu\n", (unsigned long long)w->last_session);
+    dump_accounts(w, out);
+    VEC_EACH(g, &w->groups) if (g->id != 0) dump_group(g, out);
+    VEC_EACH(n, &w->nodes) if (n->name[0] != '\0') dump_node(n, out);
+    for (uint32_t i = 0; i < sessions.n; i++) dump_session(sessions.v[i], out);
+    for (uint32_t i = 0; i < allocs.n; i++) dump_alloc(allocs.v[i], out);
+    VEC_DONE(&sessions);
+    VEC_DONE(&allocs);
+}

@@ -1,0 +1,99 @@
+/* core/model/ledger.c - rows, and the two chains that each is in.
+ *
+ * Chains are short (a session's members, a node's containers): a row is unlinked
+ * by walking.  Nothing depends on a chain's order. */
+#include "core/model/ledger.h"
+
+#include "base/bitset.h"
+#include "base/check.h"
+#include "core/model/world.h"
+
+uint32_t ledger_slot(const struct world *w, const struct alloc *a)
+{
+    CHECK(a >= w->allocs.v);
+    CHECK(a < w->allocs.v + w->allocs.n);
+    return (uint32_t)(a - w->allocs.v);
+}
+
+void ledger_link(struct world *w, uint32_t slot)
+{
+    CHECK(slot < w->allocs.n);
+    struct alloc *a = &w->allocs.v[slot];
+    struct node *n = world_node(w, a->node);
+    struct session *s = world_session(w, a->ref.session);
+    CHECK(a->live);
+    CHECK(n != NULL);
+    a->next_of_node = n->first_alloc;
+    n->first_alloc = slot;
+    a->next_of_session = MAP_NONE;
+    if (s) {
+        a->next_of_session = s->first_alloc;
+        s->first_alloc = slot;
+    } else {
+        CHECK(a->revoked);
+    }
+}
+
+struct alloc *ledger_add(struct world *w, const struct alloc *row)
+{
+    uint32_t slot;
+    if (w->free_allocs.n > 0) {
+        slot = VEC_POP(&w->free_allocs);
+    } else {
+        slot = w->allocs.n;
+        (void)VEC_ADD(&w->allocs);
+    }
+    struct alloc *a = &w->allocs.v[slot];
+    CHECK(!a->live);
+    *a = *row;
+    a->live = true;
+    CHECK((int64_t)bits_count(a->devices) == a->slots.v[SLOT_GPU]);
+    ledger_link(w, slot);
+    node_refresh(w, world_node(w, a->node));
+    return a;
+}
+
+static void unlink_from_node(struct world *w, struct node *n, uint32_t slot)
+{
+    uint32_t *at = &n->first_alloc;
+    while (*at != slot) {
+        CHECK(*at != MAP_NONE);
+        at = &w->allocs.v[*at].next_of_node;
+    }
+    *at = w->allocs.v[slot].next_of_node;
+}
+
+static void unlink_from_session(struct world *w, struct session *s, uint32_t slot)
+{
+    uint32_t *at = &s->first_alloc;
+    while (*at != slot) {
+        CHECK(*at != MAP_NONE);
+        at = &w->allocs.v[*at].next_of_session;
+    }
+    *at = w->allocs.v[slot].next_of_session;
+}
+
+void ledger_release(struct world *w, struct alloc *a)
+{
+    CHECK(a->live);
+    uint32_t slot = ledger_slot(w, a);
+    struct node *n = world_node(w, a->node);
+    struct session *s = world_session(w, a->ref.session);
+    CHECK(n != NULL);
+    unlink_from_node(w, n, slot);
+    if (s) unlink_from_session(w, s, slot);
+    *a = (struct alloc){.next_of_session = MAP_NONE, .next_of_node = MAP_NONE};
+    VEC_PUSH(&w->free_allocs, slot);
+    node_refresh(w, n);
+}
+
+void ledger_orphan(struct world *w, struct session *s)
+{
+    while (s->first_alloc != MAP_NONE) {
+        struct alloc *a = &w->allocs.v[s->first_alloc];
+        CHECK(a->live);
+        CHECK(a->revoked);
+        s->first_alloc = a->next_of_session;
+        a->next_of_session = MAP_NONE;
+    }
+}

@@ -1,0 +1,207 @@
+/* core/model/load.c - from the store's rows to a world that step() may change.
+ *
+ * Rows come in any order and are judged one by one; world_ready() judges them
+ * together.  Whatever does not fit is refused with a reason: a store that reads
+ * back wrong must stop the manager, not be guessed at. */
+#include "base/bitset.h"
+#include "base/check.h"
+#include "core/model/order.h"
+#include "core/model/pool.h"
+#include "core/model/timers.h"
+#include "core/model/world.h"
+
+#define ACCOUNTS_MAX (UINT32_C(1) << 20)
+
+static bool named(const char *name, size_t cap) { return name[0] != '\0' && memchr(name, 0, cap); }
+
+bool world_put_domain(struct world *w, const struct domain *d)
+{
+    CHECK(!w->ready);
+    if (d->id == 0 || !named(d->name, sizeof(d->name))) return false;
+    VEC_EACH(have, &w->domains) if (have->id == d->id) return false;
+    if (w->domains.n >= ACCOUNTS_MAX) return false;
+    VEC_PUSH(&w->domains, *d);
+    return true;
+}
+
+bool world_put_project(struct world *w, const struct project *p)
+{
+    CHECK(!w->ready);
+    if (!named(p->name, sizeof(p->name)) || p->id == 0 || world_project(w, p->id)) return false;
+    if (w->projects.n >= ACCOUNTS_MAX) return false;
+    VEC_PUSH(&w->projects, *p);
+    return true;
+}
+
+bool world_put_user(struct world *w, const struct user *u)
+{
+    CHECK(!w->ready);
+    if (!named(u->name, sizeof(u->name)) || u->id == 0 || world_user(w, u->id)) return false;
+    if (u->role >= ACCOUNT_ROLES || w->users.n >= ACCOUNTS_MAX) return false;
+    VEC_PUSH(&w->users, *u);
+    return true;
+}
+
+bool world_put_group(struct world *w, const struct group *g)
+{
+    CHECK(!w->ready);
+    if (g->id == 0 || g->id > WORLD_GROUPS_MAX || !named(g->name, sizeof(g->name))) return false;
+    if (g->on_blocked < BLOCKED_STOP || g->on_blocked >= BLOCKED_KINDS) return false;
+    if (world_group(w, g->id) || world_group_named(w, str_of(g->name))) return false;
+    while (w->groups.n < g->id) (void)world_add_group(w);
+    w->groups.v[g->id - 1] = *g;
+    return true;
+}
+
+bool world_put_node(struct world *w, const struct node *n)
+{
+    CHECK(!w->ready);
+    if (n->id == 0 || n->id > WORLD_NODES_MAX || world_node(w, n->id)) return false;
+    if (n->name[0] != '\0') {
+        if (!named(n->name, sizeof(n->name)) || world_node_named(w, str_of(n->name))) return false;
+        if (n->n_devices > NODE_DEVICES_MAX || !slots_valid(&n->capacity)) return false;
+        if (n->capacity.v[SLOT_GPU] != (int64_t)n->n_devices) return false;
+    }
+    while (w->nodes.n < n->id) (void)world_add_node(w);
+    struct node *here = &w->nodes.v[n->id - 1];
+    *here = *n;
+    here->heard = here->unreachable = false; /* a new manager has heard nobody */
+    here->heard_ms = 0;
+    here->report_seq = here->report_turn = 0;
+    here->first_alloc = MAP_NONE;
+    here->used = (struct slots){{0}};
+    here->used_devices = here->timer_stamp = 0;
+    if (n->name[0] != '\0') map_str_put(&w->node_by_name, str_of(here->name), here->id);
+    return true;
+}
+
+static bool roles_sane(const struct session *s)
+{
+    uint32_t members = 0;
+    struct slots total;
+    if (s->n_roles < 1 || s->n_roles > SESSION_ROLES_MAX) return false;
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        if (s->roles[i].count < 1 || s->roles[i].count > SESSION_MEMBERS_MAX) return false;
+        if (!slots_valid(&s->roles[i].slots)) return false;
+        members += s->roles[i].count;
+    }
+    return members == s->members && members <= SESSION_MEMBERS_MAX && session_total(s, &total);
+}
+
+static bool session_sane(const struct session *s)
+{
+    if (s->id == 0 || s->id >= UINT64_C(1) << 63 || !named(s->name, sizeof(s->name))) return false;
+    if (s->state < SESSION_PENDING || s->state >= SESSION_ENDED) return false;
+    if (s->kind < KIND_BATCH || s->kind >= SESSION_KINDS || s->outcome >= OUTCOMES) return false;
+    if ((s->outcome != OUTCOME_NONE) != (s->state == SESSION_STOPPING)) return false;
+    if (s->time_limit_ms < 0 || s->grace_ms < 0 || s->pending_timeout_ms < 0) return false;
+    if (s->deadline_ms < 0 || s->not_before_ms < 0) return false;
+    return roles_sane(s);
+}
+
+bool world_put_session(struct world *w, const struct session *s)
+{
+    CHECK(!w->ready);
+    if (!session_sane(s) || world_session(w, s->id)) return false;
+    if (world_session_named(w, s->user, str_of(s->name))) return false;
+    if (w->n_sessions >= WORLD_SESSIONS_MAX) return false;
+    struct session *here = world_add_session(w);
+    uint32_t stamp = here->timer_stamp;
+    *here = *s;
+    here->timer_stamp = stamp;
+    here->first_alloc = MAP_NONE;
+    world_index_session(w, here);
+    if (w->last_session < s->id) w->last_session = s->id;
+    return true;
+}
+
+bool world_put_alloc(struct world *w, const struct alloc *a)
+{
+    CHECK(!w->ready);
+    if (a->ref.session == 0 || a->ref.attempt == 0 || a->ref.member >= SESSION_MEMBERS_MAX) {
+        return false;
+    }
+    if (a->node == 0 || a->node > WORLD_NODES_MAX || !slots_valid(&a->slots)) return false;
+    if ((int64_t)bits_count(a->devices) != a->slots.v[SLOT_GPU]) return false;
+    if (a->phase >= MEMBER_PHASES || alloc_ended(a)) return false;
+    struct alloc *here = VEC_ADD(&w->allocs);
+    *here = *a;
+    here->live = true;
+    here->next_of_node = here->next_of_session = MAP_NONE;
+    return true;
+}
+
+/* ---- together */
+
+static const char *check_session(const struct world *w, const struct session *s)
+{
+    if (!world_user(w, s->user)) return "a session's user is unknown";
+    if (!world_project(w, s->project)) return "a session's project is unknown";
+    if (!world_group(w, s->group)) return "a session's group is unknown";
+    return NULL;
+}
+
+static const char *check_row(const struct world *w, const struct alloc *a)
+{
+    const struct node *n = world_node(w, a->node);
+    if (!n) return "an allocation's node is unknown";
+    if (a->devices & ~node_all_devices(NODE_DEVICES_MAX)) return "an allocation has no such device";
+    const struct session *s = world_session(w, a->ref.session);
+    if (!s) return a->revoked ? NULL : "an allocation's session is unknown";
+    if (a->ref.member >= s->members) return "an allocation's member is unknown";
+    if (a->ref.attempt > s->attempt) return "an allocation is of a later attempt";
+    if (a->revoked) return NULL;
+    if (a->ref.attempt != s->attempt) return "an allocation is of an earlier attempt";
+    if (session_row(s->state)->holds != HOLDS_DEVICES) return "a pending session holds devices";
+    return NULL;
+}
+
+static int cmp_refs(const void *a, const void *b)
+{
+    return member_ref_cmp(((const struct alloc *)a)->ref, ((const struct alloc *)b)->ref);
+}
+
+static const char *link_rows(struct world *w)
+{
+    order_sort(w->allocs.v, w->allocs.n, sizeof(*w->allocs.v), cmp_refs);
+    for (uint32_t i = 0; i < w->allocs.n; i++) {
+        struct alloc *a = &w->allocs.v[i];
+        const char *why = check_row(w, a);
+        if (why) return why;
+        if (i > 0 && cmp_refs(a - 1, a) == 0) return "two allocations of one member";
+        struct node *n = world_node(w, a->node);
+        if (n->used_devices & a->devices) return "two allocations of one device";
+        n->used_devices |= a->devices;
+        ledger_link(w, i);
+    }
+    return NULL;
+}
+
+bool world_ready(struct world *w, const char **ret_why)
+{
+    CHECK(!w->ready);
+    const char *why = NULL;
+    for (uint32_t i = 0; !why && i < w->sessions.n; i++) why = check_session(w, &w->sessions.v[i]);
+    for (uint32_t i = 0; !why && i < w->nodes.n; i++) {
+        const struct node *n = &w->nodes.v[i];
+        if (n->name[0] != '\0' && !world_group(w, n->group)) why = "a node's group is unknown";
+    }
+    if (!why) why = link_rows(w);
+    for (uint32_t i = 0; !why && i < w->sessions.n; i++) {
+        const struct session *s = &w->sessions.v[i];
+        bool holds = session_row(s->state)->holds == HOLDS_DEVICES;
+        if (holds && s->first_alloc == MAP_NONE) why = "a session on nodes has no allocation";
+    }
+    if (why) {
+        *ret_why = why;
+        return false;
+    }
+    for (uint32_t i = 0; i < w->nodes.n; i++) node_refresh(w, &w->nodes.v[i]);
+    for (uint32_t i = 0; i < w->sessions.n; i++) {
+        struct session *s = &w->sessions.v[i];
+        if (s->state == SESSION_PENDING) pool_add(w, s);
+        timers_arm_session(w, s);
+    }
+    w->ready = true;
+    return true;
+}

@@ -1,0 +1,63 @@
+/* core/model/node.c - what a node has left, always derived from the facts.
+ *
+ * A capacity that shrank below what is used leaves nothing free; it never goes
+ * negative, and nothing is taken from those who hold it. */
+#include "core/model/node.h"
+
+#include "base/bitset.h"
+#include "base/check.h"
+#include "core/model/world.h"
+
+uint32_t node_all_devices(uint32_t n_devices)
+{
+    CHECK(n_devices <= NODE_DEVICES_MAX);
+    return (UINT32_C(1) << n_devices) - 1;
+}
+
+uint32_t node_free_devices(const struct node *n)
+{
+    uint32_t healthy = 0;
+    CHECK(n->n_devices <= NODE_DEVICES_MAX);
+    for (uint32_t i = 0; i < n->n_devices; i++) {
+        if (n->devices[i].healthy) healthy |= UINT32_C(1) << i;
+    }
+    return healthy & ~n->used_devices;
+}
+
+bool node_usable(const struct node *n)
+{
+    return n->name[0] != '\0' && n->heard && !n->unreachable && !n->cordoned;
+}
+
+static struct slots left_over(const struct slots *capacity, const struct slots *used)
+{
+    struct slots left;
+    for (int k = 0; k < SLOT_KINDS; k++) {
+        left.v[k] = capacity->v[k] > used->v[k] ? capacity->v[k] - used->v[k] : 0;
+    }
+    return left;
+}
+
+void node_refresh(struct world *w, struct node *n)
+{
+    CHECK(n->id > 0);
+    CHECK(n->id <= w->rooms.n);
+    n->used = (struct slots){{0}};
+    n->used_devices = 0;
+    for (struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
+        bool sane = slots_add(&n->used, &a->slots, &n->used);
+        CHECK(sane);
+        CHECK((n->used_devices & a->devices) == 0);
+        n->used_devices |= a->devices;
+    }
+    struct room *room = &w->rooms.v[n->id - 1];
+    *room = (struct room){
+        .capacity = n->capacity,
+        .free = left_over(&n->capacity, &n->used),
+        .devices = node_free_devices(n),
+        .group = n->name[0] != '\0' ? n->group : 0,
+        .usable = node_usable(n),
+    };
+    room->free.v[SLOT_GPU] = bits_count(room->devices);
+    CHECK(slots_fit(&room->free, &room->capacity));
+}

@@ -1,0 +1,207 @@
+/* core/model/pool.c - a sorted array that is cheap at both ends.
+ *
+ * Most arrivals go to the back and most starts leave from the front, so the
+ * shorter side is moved and the array may begin at an offset. */
+#include "core/model/pool.h"
+
+#include "base/check.h"
+
+static struct pool_queue *queue_of(const struct world *w, uint32_t group)
+{
+    CHECK(group > 0);
+    CHECK(group <= w->queues.n);
+    return &w->queues.v[group - 1];
+}
+
+/* ---- shapes */
+
+struct shape_key { /* without padding: it is compared as bytes */
+    uint64_t group, one_node, n_roles;
+    struct { int64_t count; struct slots slots; } roles[SESSION_ROLES_MAX];
+};
+
+static struct str shape_key(const struct session *s, struct shape_key *k)
+{
+    CHECK(s->n_roles >= 1);
+    CHECK(s->n_roles <= SESSION_ROLES_MAX);
+    *k = (struct shape_key){.group = s->group, .one_node = s->one_node, .n_roles = s->n_roles};
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        k->roles[i].count = s->roles[i].count;
+        k->roles[i].slots = s->roles[i].slots;
+    }
+    return str_n((const char *)k, sizeof(*k));
+}
+
+static uint32_t shape_take(struct world *w, const struct session *s)
+{
+    struct shape_key bytes;
+    struct str key = shape_key(s, &bytes);
+    uint32_t id = map_str_get(&w->shape_by_key, key);
+    if (id == MAP_NONE) {
+        if (w->free_shapes.n > 0) {
+            id = VEC_POP(&w->free_shapes);
+        } else {
+            id = w->shapes.n;
+            (void)VEC_ADD(&w->shapes);
+        }
+        w->shapes.v[id] = (struct shape){0};
+        map_str_put(&w->shape_by_key, key, id);
+    }
+    w->shapes.v[id].pending++;
+    return id;
+}
+
+static void shape_give(struct world *w, const struct session *s, uint32_t id)
+{
+    CHECK(id < w->shapes.n);
+    CHECK(w->shapes.v[id].pending > 0);
+    if (--w->shapes.v[id].pending > 0) return;
+    struct shape_key bytes;
+    bool known = map_str_del(&w->shape_by_key, shape_key(s, &bytes));
+    CHECK(known);
+    VEC_PUSH(&w->free_shapes, id);
+}
+
+/* ---- order */
+
+static bool before(const struct queue_entry *a, int32_t priority, uint64_t seq)
+{
+    if (a->priority != priority) return a->priority > priority;
+    return a->seq < seq;
+}
+
+/* How many entries come before (priority, seq). */
+static uint32_t rank(const struct pool_queue *q, int32_t priority, uint64_t seq)
+{
+    uint32_t low = 0, high = q->n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (before(&q->v[q->first + mid], priority, seq)) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+
+/* Opens a gap at rank `at`, moving the shorter side. */
+static struct queue_entry *open_gap(struct pool_queue *q, uint32_t at)
+{
+    CHECK(at <= q->n);
+    if (q->first > 0 && at < q->n / 2) {
+        q->first--;
+        memmove(&q->v[q->first], &q->v[q->first + 1], at * sizeof(*q->v));
+    } else {
+        if (q->first + q->n == q->cap && q->first > q->n) { /* more gap than content */
+            memmove(q->v, &q->v[q->first], q->n * sizeof(*q->v));
+            q->first = 0;
+        }
+        if (q->first + q->n == q->cap) q->v = vec_grow_(q->v, &q->cap, q->cap + 1, sizeof(*q->v));
+        memmove(&q->v[q->first + at + 1], &q->v[q->first + at], (q->n - at) * sizeof(*q->v));
+    }
+    q->n++;
+    return &q->v[q->first + at];
+}
+
+static void close_gap(struct pool_queue *q, uint32_t at)
+{
+    CHECK(at < q->n);
+    q->n--;
+    if (at < q->n / 2) {
+        memmove(&q->v[q->first + 1], &q->v[q->first], at * sizeof(*q->v));
+        q->first++;
+    } else {
+        memmove(&q->v[q->first + at], &q->v[q->first + at + 1], (q->n - at) * sizeof(*q->v));
+    }
+}
+
+void pool_add(struct world *w, struct session *s)
+{
+    CHECK(s->state == SESSION_PENDING);
+    uint32_t shape = shape_take(w, s);
+    struct pool_queue *q = queue_of(w, s->group);
+    uint32_t at = rank(q, s->priority, s->id);
+    CHECK(at == q->n || q->v[q->first + at].seq != s->id);
+    *open_gap(q, at) = (struct queue_entry){.priority = s->priority,
+                                            .slot = (uint32_t)(s - w->sessions.v),
+                                            .seq = s->id,
+                                            .shape = shape};
+    if (w->shapes.v[shape].refused != q->gen) q->open++;
+    CHECK(q->open <= q->n);
+    pool_due(w, s->group);
+}
+
+const struct queue_entry *pool_entry(const struct world *w, const struct session *s)
+{
+    const struct pool_queue *q = queue_of(w, s->group);
+    uint32_t at = rank(q, s->priority, s->id);
+    CHECK(at < q->n);
+    CHECK(q->v[q->first + at].seq == s->id);
+    return &q->v[q->first + at];
+}
+
+void pool_remove(struct world *w, struct session *s)
+{
+    struct pool_queue *q = queue_of(w, s->group);
+    uint32_t at = rank(q, s->priority, s->id);
+    CHECK(at < q->n);
+    CHECK(q->v[q->first + at].seq == s->id);
+    uint32_t shape = q->v[q->first + at].shape;
+    if (w->shapes.v[shape].refused != q->gen) {
+        CHECK(q->open > 0);
+        q->open--;
+    }
+    close_gap(q, at);
+    shape_give(w, s, shape);
+    pool_due(w, s->group); /* whom it blocked may be tried */
+}
+
+const struct queue_entry *pool_entries(const struct world *w, uint32_t group, uint32_t *ret_n)
+{
+    const struct pool_queue *q = queue_of(w, group);
+    *ret_n = q->n;
+    return q->n > 0 ? &q->v[q->first] : NULL;
+}
+
+uint32_t pool_place(const struct world *w, const struct session *s)
+{
+    const struct pool_queue *q = queue_of(w, s->group);
+    return (uint32_t)(pool_entry(w, s) - &q->v[q->first]) + 1;
+}
+
+/* ---- what a pass needs to know */
+
+void pool_due(struct world *w, uint32_t group)
+{
+    queue_of(w, group)->due = true;
+    w->pass_due = true;
+}
+
+void pool_freed(struct world *w, uint32_t group)
+{
+    struct pool_queue *q = queue_of(w, group);
+    q->gen++;
+    q->open = q->n;
+    pool_due(w, group);
+}
+
+void pool_refuse(struct world *w, uint32_t group, uint32_t shape)
+{
+    struct pool_queue *q = queue_of(w, group);
+    struct shape *sh = &w->shapes.v[shape];
+    CHECK(shape < w->shapes.n);
+    CHECK(sh->refused != q->gen);
+    CHECK(sh->pending <= q->open);
+    sh->refused = q->gen;
+    q->open -= sh->pending;
+}
+
+bool pool_refused(const struct world *w, uint32_t group, uint32_t shape)
+{
+    CHECK(shape < w->shapes.n);
+    return w->shapes.v[shape].refused == queue_of(w, group)->gen;
+}
+
+void pool_queue_done(struct pool_queue *q)
+{
+    mem_free(q->v);
+    *q = (struct pool_queue){0};
+}

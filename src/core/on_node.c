@@ -1,0 +1,294 @@
+/* core/on_node.c - nodes come, are heard, are closed, and go; groups change.
+ *
+ * Unreachable is not dead: a silent node keeps all it holds.  Joining again,
+ * with whatever boot id or devices, takes nothing from anybody: only a report
+ * proves that a container is gone. */
+#include "base/check.h"
+#include "core/events.h"
+#include "core/model/pool.h"
+#include "core/model/timers.h"
+#include "core/transition.h"
+
+void on_start(struct draft *d)
+{
+    struct world *w = d->w;
+    CHECK(!w->started);
+    for (uint32_t i = 0; i < w->nodes.n; i++) {
+        struct node *n = &w->nodes.v[i];
+        if (n->name[0] == '\0') continue;
+        n->heard_ms = w->now_ms;
+        timers_arm_node(w, n, w->now_ms + NODE_UNREACHABLE_MS);
+    }
+    w->started = true;
+}
+
+void node_heard(struct draft *d, struct node *n)
+{
+    struct world *w = d->w;
+    bool back = n->unreachable, fresh = !n->heard;
+    n->heard = true;
+    n->unreachable = false;
+    n->heard_ms = w->now_ms;
+    if (!back && !fresh) return; /* its timer moves on by itself */
+    if (back) (void)draft_node_history(d, HISTORY_NODE_BACK, n);
+    timers_arm_node(w, n, w->now_ms + NODE_UNREACHABLE_MS);
+    node_refresh(w, n);
+    pool_freed(w, n->group);
+}
+
+/* ---- join */
+
+static bool terminated(const char *text, size_t cap) { return memchr(text, '\0', cap) != NULL; }
+
+static bool texts_sane(const struct node *n)
+{
+    for (uint32_t i = 0; i < n->n_devices; i++) {
+        const struct device *dev = &n->devices[i];
+        if (!terminated(dev->uuid, sizeof(dev->uuid))) return false;
+        if (!terminated(dev->model, sizeof(dev->model)) || dev->mem_bytes < 0) return false;
+    }
+    return terminated(n->boot_id, sizeof(n->boot_id)) &&
+           terminated(n->data_addr, sizeof(n->data_addr)) &&
+           terminated(n->version, sizeof(n->version)) && terminated(n->facts, sizeof(n->facts));
+}
+
+static bool join_sane(struct draft *d, const struct node *n)
+{
+    if (!terminated(n->name, sizeof(n->name)) || !str_is_name(str_of(n->name), NODE_NAME_MAX)) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "node", "node: expected a name of at most %d letters",
+                     NODE_NAME_MAX);
+    } else if (n->n_devices > NODE_DEVICES_MAX) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "devices", "devices: expected at most %d, got %u",
+                     NODE_DEVICES_MAX, n->n_devices);
+    } else if (n->capacity.v[SLOT_CPU] < 0 || n->capacity.v[SLOT_CPU] > SLOT_MAX) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "cpu_milli", "cpu_milli: %lld is out of range",
+                     (long long)n->capacity.v[SLOT_CPU]);
+    } else if (n->capacity.v[SLOT_MEM] < 0 || n->capacity.v[SLOT_MEM] > SLOT_MAX) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "mem_bytes", "mem_bytes: %lld is out of range",
+                     (long long)n->capacity.v[SLOT_MEM]);
+    } else if (!texts_sane(n)) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "devices", "devices: a text is too long");
+    } else if (!world_group(d->w, n->group)) {
+        draft_refuse(d, VERDICT_NOT_FOUND, "group", "there is no such group");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static void copy_text(char *dst, size_t cap, const char *src) { text_clip(dst, cap, str_of(src)); }
+
+/* What the agent says about its node; cordon and ids are the manager's own. */
+static void describe(struct node *n, const struct node *in)
+{
+    n->group = in->group;
+    n->capacity = in->capacity;
+    n->capacity.v[SLOT_GPU] = in->n_devices;
+    n->n_devices = in->n_devices;
+    memset(n->devices, 0, sizeof(n->devices));
+    for (uint32_t i = 0; i < in->n_devices; i++) {
+        struct device *to = &n->devices[i];
+        const struct device *from = &in->devices[i];
+        *to = (struct device){.mem_bytes = from->mem_bytes,
+                              .healthy = from->healthy,
+                              .simulated = from->simulated};
+        copy_text(to->uuid, sizeof(to->uuid), from->uuid);
+        copy_text(to->model, sizeof(to->model), from->model);
+    }
+    copy_text(n->boot_id, sizeof(n->boot_id), in->boot_id);
+    copy_text(n->data_addr, sizeof(n->data_addr), in->data_addr);
+    copy_text(n->version, sizeof(n->version), in->version);
+    copy_text(n->facts, sizeof(n->facts), in->facts);
+}
+
+static bool same_devices(const struct node *a, const struct node *b)
+{
+    if (a->n_devices != b->n_devices) return false;
+    for (uint32_t i = 0; i < a->n_devices; i++) {
+        const struct device *x = &a->devices[i], *y = &b->devices[i];
+        if (x->mem_bytes != y->mem_bytes || x->healthy != y->healthy) return false;
+        if (x->simulated != y->simulated || strcmp(x->uuid, y->uuid) != 0) return false;
+        if (strcmp(x->model, y->model) != 0) return false;
+    }
+    return true;
+}
+
+static bool same_node(const struct node *a, const struct node *b)
+{
+    return a->group == b->group && a->epoch == b->epoch &&
+           memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 && same_devices(a, b) &&
+           strcmp(a->boot_id, b->boot_id) == 0 && strcmp(a->data_addr, b->data_addr) == 0 &&
+           strcmp(a->version, b->version) == 0 && strcmp(a->facts, b->facts) == 0;
+}
+
+static struct node *add_node(struct draft *d, const struct node *in)
+{
+    struct world *w = d->w;
+    if (w->nodes.n >= WORLD_NODES_MAX) {
+        draft_refuse(d, VERDICT_FULL, "", "there are %u nodes already", w->nodes.n);
+        return NULL;
+    }
+    struct node *n = world_add_node(w);
+    copy_text(n->name, sizeof(n->name), in->name);
+    n->epoch = in->epoch;
+    map_str_put(&w->node_by_name, str_of(n->name), n->id);
+    return n;
+}
+
+void on_join(struct draft *d)
+{
+    struct world *w = d->w;
+    const struct node *in = &d->ev->u.join.node;
+    if (!join_sane(d, in)) return;
+    struct node *n = world_node_named(w, str_of(in->name));
+    if (n && in->epoch < n->epoch) {
+        draft_refuse(d, VERDICT_STALE, "epoch", "%s started %llu times, this is from start %llu",
+                     n->name, (unsigned long long)n->epoch, (unsigned long long)in->epoch);
+        return;
+    }
+    bool added = !n, restarted = n && in->epoch > n->epoch;
+    if (added) n = add_node(d, in);
+    if (!n) return;
+    struct node was = *n;
+    describe(n, in);
+    if (restarted) {
+        n->epoch = in->epoch;
+        n->report_seq = n->report_turn = 0;
+    }
+    node_refresh(w, n);
+    node_heard(d, n);
+    d->out->node = n->id;
+    draft_wants(d, n->id);
+    if (!added && same_node(&was, n)) return;
+    draft_node(d, n);
+    if (!added && was.group != n->group) pool_due(w, was.group);
+    pool_freed(w, n->group);
+    bool rebooted = strcmp(was.boot_id, n->boot_id) != 0;
+    if (!added && !restarted && !rebooted) return;
+    struct history *h = draft_node_history(d, HISTORY_NODE_JOINED, n);
+    text_fmt(h->text, sizeof(h->text), "%s%s", n->name,
+             added ? "" : rebooted ? ", rebooted" : ", agent restarted");
+}
+
+/* ---- cordon, forget */
+
+static struct node *find(struct draft *d, uint32_t id)
+{
+    struct node *n = world_node(d->w, id);
+    if (!n) draft_refuse(d, VERDICT_NOT_FOUND, "node", "there is no such node");
+    return n;
+}
+
+void on_cordon(struct draft *d)
+{
+    const struct event_cordon *e = &d->ev->u.cordon;
+    struct node *n = find(d, e->node);
+    if (!n) return;
+    d->out->node = n->id;
+    if (n->cordoned == e->on) return;
+    n->cordoned = e->on;
+    node_refresh(d->w, n);
+    draft_node(d, n);
+    struct history *h = draft_node_history(d, HISTORY_NODE_CORDON, n);
+    text_fmt(h->text, sizeof(h->text), "%s: %s", n->name, e->on ? "cordoned" : "open again");
+    if (!e->on) pool_freed(d->w, n->group);
+}
+
+/* The session's container there will never be heard of again. */
+static void lose_session(struct draft *d, struct session *s, const char *text)
+{
+    TEXT_CLIP(s->end.detail, str_of(text));
+    s->end.exit_code = -1;
+    if (s->state == SESSION_STOPPING) {
+        s->outcome = OUTCOME_LOST;
+        draft_session(d, s);
+        transition_try_end(d, s);
+        return;
+    }
+    transition_finish(d, s, OUTCOME_LOST, text);
+}
+
+void node_lost(struct draft *d, struct node *n, const char *text)
+{
+    struct world *w = d->w;
+    for (struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
+        struct session *s = world_session(w, a->ref.session);
+        bool current = !a->revoked;
+        if (current) {
+            a->revoked = true;
+            a->revoked_turn = w->turn;
+            draft_alloc(d, a);
+            draft_wants(d, n->id);
+        }
+        if (!s || !session_live(s)) continue;
+        if (current || s->state == SESSION_STOPPING) lose_session(d, s, text);
+    }
+}
+
+void on_forget(struct draft *d)
+{
+    struct world *w = d->w;
+    struct node *n = find(d, d->ev->u.forget.node);
+    if (!n) return;
+    char text[128];
+    text_fmt(text, sizeof(text), "node %s was given up for lost", n->name);
+    d->out->node = n->id;
+    node_lost(d, n, text);
+    while (n->first_alloc != MAP_NONE) draft_release(d, world_allocs_of_node(w, n));
+    (void)draft_node_history(d, HISTORY_NODE_FORGOTTEN, n);
+    struct change *c = VEC_ADD(&d->out->changes);
+    c->kind = CHANGE_NODE_GONE;
+    c->u.node = *n;
+    pool_due(w, n->group); /* whom its capacity held back may be tried */
+    bool known = map_str_del(&w->node_by_name, str_of(n->name));
+    CHECK(known);
+    *n = (struct node){.id = n->id, .first_alloc = MAP_NONE, .timer_stamp = n->timer_stamp};
+    node_refresh(w, n);
+}
+
+/* ---- groups */
+
+void on_group_put(struct draft *d)
+{
+    struct world *w = d->w;
+    const struct group *in = &d->ev->u.group;
+    if (!terminated(in->name, sizeof(in->name)) ||
+        !str_is_name(str_of(in->name), sizeof(in->name) - 1)) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "name", "name: expected a name of at most %zu letters",
+                     sizeof(in->name) - 1);
+        return;
+    }
+    if (in->on_blocked < BLOCKED_STOP || in->on_blocked >= BLOCKED_KINDS) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "on_blocked", "on_blocked: expected stop or skip");
+        return;
+    }
+    for (int k = KIND_BATCH; k < SESSION_KINDS; k++) {
+        if (in->time_limit_ms[k] >= 0 && in->time_limit_ms[k] <= EVENT_TIME_MAX_MS) continue;
+        draft_refuse(d, VERDICT_BAD_VALUE, "time_limit_ms",
+                     "time_limit_ms: expected 0 to %lld, got %lld", (long long)EVENT_TIME_MAX_MS,
+                     (long long)in->time_limit_ms[k]);
+        return;
+    }
+    struct group *g = world_group_named(w, str_of(in->name));
+    if (in->id != 0 && (!g || g->id != in->id)) {
+        draft_refuse(d, VERDICT_NOT_FOUND, "name", "there is no such group");
+        return;
+    }
+    if (!g && w->groups.n >= WORLD_GROUPS_MAX) {
+        draft_refuse(d, VERDICT_FULL, "", "there are %u groups already", w->groups.n);
+        return;
+    }
+    bool added = !g;
+    if (added) {
+        g = world_add_group(w);
+        g->id = w->groups.n;
+        copy_text(g->name, sizeof(g->name), in->name);
+    }
+    g->on_blocked = in->on_blocked;
+    memcpy(g->time_limit_ms, in->time_limit_ms, sizeof(g->time_limit_ms));
+    draft_group(d, g);
+    struct history *h = draft_history(d, HISTORY_GROUP);
+    text_fmt(h->text, sizeof(h->text), "%s %s: %s", g->name, added ? "added" : "changed",
+             on_blocked_name(g->on_blocked));
+    pool_due(w, g->id);
+}

@@ -1,0 +1,215 @@
+/* core/on_submit.c - judging a request before anything is stored. */
+#include "base/check.h"
+#include "core/events.h"
+#include "core/model/pool.h"
+#include "core/model/timers.h"
+#include "core/sched/place.h"
+
+#define PRIORITY_MAX 100
+
+static bool refuse_range(struct draft *d, const char *field, int64_t low, int64_t high, int64_t got)
+{
+    draft_refuse(d, VERDICT_BAD_VALUE, field, "%s: expected %lld to %lld, got %lld", field,
+                 (long long)low, (long long)high, (long long)got);
+    return false;
+}
+
+static bool in_range(struct draft *d, const char *field, int64_t low, int64_t high, int64_t got)
+{
+    return (got >= low && got <= high) || refuse_range(d, field, low, high, got);
+}
+
+/* "s17" would be taken for an id wherever a session can be named. */
+static bool looks_like_id(struct str name)
+{
+    uint64_t id;
+    return name.p[0] == 's' && str_to_u64(str_n(name.p + 1, name.n - 1), &id);
+}
+
+static bool name_sane(struct draft *d, const struct session *s)
+{
+    const char *end = memchr(s->name, '\0', sizeof(s->name));
+    struct str name = str_n(s->name, end ? (size_t)(end - s->name) : sizeof(s->name));
+    if (name.n == 0) return true;
+    if (!str_is_name(name, SESSION_NAME_MAX)) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "name",
+                     "name: expected at most %d of a-z, 0-9, '.', '_' and '-', with a letter or "
+                     "digit at both ends",
+                     SESSION_NAME_MAX);
+        return false;
+    }
+    if (looks_like_id(name)) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "name", "name: %s looks like a session's id", s->name);
+        return false;
+    }
+    return true;
+}
+
+static bool role_sane(struct draft *d, const struct session *s, uint32_t at)
+{
+    const struct role *r = &s->roles[at];
+    char field[32];
+    const char *end = memchr(r->name, '\0', sizeof(r->name));
+    text_fmt(field, sizeof(field), "roles[%u].name", at);
+    if (!end || !str_is_name(str_of(r->name), sizeof(r->name) - 1)) {
+        draft_refuse(d, VERDICT_BAD_VALUE, field, "%s: expected a name of at most %zu letters",
+                     field, sizeof(r->name) - 1);
+        return false;
+    }
+    for (uint32_t i = 0; i < at; i++) {
+        if (!str_eq(str_of(s->roles[i].name), str_of(r->name))) continue;
+        draft_refuse(d, VERDICT_BAD_VALUE, field, "%s: %s is already role %u", field, r->name, i);
+        return false;
+    }
+    text_fmt(field, sizeof(field), "roles[%u].count", at);
+    if (!in_range(d, field, 1, SESSION_MEMBERS_MAX, r->count)) return false;
+    for (enum slot_kind k = SLOT_CPU; k < SLOT_KINDS; k++) {
+        int64_t least = k == SLOT_GPU ? 0 : 1; /* nothing runs without some cpu and memory */
+        int64_t most = k == SLOT_GPU ? NODE_DEVICES_MAX : SLOT_MAX;
+        text_fmt(field, sizeof(field), "roles[%u].%s", at, slot_name(k));
+        if (!in_range(d, field, least, most, r->slots.v[k])) return false;
+    }
+    return true;
+}
+
+static bool roles_sane(struct draft *d, struct session *s)
+{
+    struct slots total;
+    s->members = 0;
+    if (!in_range(d, "roles", 1, SESSION_ROLES_MAX, s->n_roles)) return false;
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        if (!role_sane(d, s, i)) return false;
+        s->members += s->roles[i].count;
+    }
+    if (!in_range(d, "members", 1, SESSION_MEMBERS_MAX, s->members)) return false;
+    if (!session_total(s, &total)) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "roles", "roles: the sum over all members is too large");
+        return false;
+    }
+    return true;
+}
+
+static bool values_sane(struct draft *d, struct session *s)
+{
+    if (s->kind < KIND_BATCH || s->kind >= SESSION_KINDS) {
+        return refuse_range(d, "kind", KIND_BATCH, SESSION_KINDS - 1, s->kind);
+    }
+    return name_sane(d, s) && in_range(d, "priority", 0, PRIORITY_MAX, s->priority) &&
+           in_range(d, "time_limit_ms", 0, EVENT_TIME_MAX_MS, s->time_limit_ms) &&
+           in_range(d, "grace_ms", 0, EVENT_TIME_MAX_MS, s->grace_ms) &&
+           in_range(d, "pending_timeout_ms", 0, EVENT_TIME_MAX_MS, s->pending_timeout_ms) &&
+           roles_sane(d, s);
+}
+
+static bool references_known(struct draft *d, const struct session *s)
+{
+    const struct user *u = world_user(d->w, s->user);
+    const struct project *p = world_project(d->w, s->project);
+    const char *unknown = NULL;
+    if (!u) unknown = "user";
+    else if (!p || p->domain != u->domain) unknown = "project";
+    else if (!world_group(d->w, s->group)) unknown = "group";
+    if (unknown) draft_refuse(d, VERDICT_NOT_FOUND, unknown, "there is no such %s", unknown);
+    return !unknown;
+}
+
+static bool name_free(struct draft *d, const struct session *s)
+{
+    const struct session *holder = world_session_named(d->w, s->user, str_of(s->name));
+    if (!holder) return true;
+    draft_refuse(d, VERDICT_NAME_TAKEN, "name", "you have a session named %s already: s%llu",
+                 s->name, (unsigned long long)holder->id);
+    d->out->session = holder->id;
+    return false;
+}
+
+static void refuse_impossible(struct draft *d, const struct session *s, const struct place *failed)
+{
+    struct place_miss miss;
+    struct strbuf text;
+    place_explain(d->w, s, PLACE_EVER, failed, &miss);
+    CHECK(miss.nearest_node != 0); /* a group without nodes is not judged */
+    const struct node *n = world_node(d->w, miss.nearest_node);
+    strbuf_init(&text, 1024);
+    strbuf_fmt(&text, "group %s could never run this: %s", world_group(d->w, s->group)->name,
+               s->one_node ? "all members on one node ask " : "a member asks ");
+    bool first = true;
+    for (enum slot_kind k = SLOT_CPU; k < SLOT_KINDS; k++) {
+        if (miss.missing.v[k] == 0) continue;
+        if (!first) strbuf_puts(&text, ", ");
+        slot_print(&text, k, miss.asked.v[k]);
+        strbuf_fmt(&text, " %s and %s, the nearest, has ", slot_label(k), n->name);
+        slot_print(&text, k, miss.free.v[k]);
+        first = false;
+    }
+    if (miss.too_small < miss.nodes) strbuf_puts(&text, " left beside the other members");
+    draft_refuse(d, VERDICT_IMPOSSIBLE, "roles", "%.*s", (int)text.n, text.p);
+    strbuf_done(&text);
+}
+
+static bool possible(struct draft *d, const struct session *s)
+{
+    struct place place = {0};
+    bool nodes = false, fits = true;
+    for (uint32_t i = 0; !nodes && i < d->w->rooms.n; i++) nodes = d->w->rooms.v[i].group == s->group;
+    if (nodes && !d->ev->u.submit.allow_impossible) fits = place_possible(d->w, s, &place);
+    if (!fits) refuse_impossible(d, s, &place);
+    place_done(&place);
+    return fits;
+}
+
+/* Only what a request may say; the rest of the struct is ours. */
+static struct session request_of(const struct event_submit *e)
+{
+    const struct session *in = &e->session;
+    struct session s = {
+        .user = in->user, .project = in->project, .group = in->group, .kind = in->kind,
+        .priority = in->priority, .one_node = in->one_node, .stop_on_member = in->stop_on_member,
+        .n_roles = in->n_roles, .time_limit_ms = in->time_limit_ms, .grace_ms = in->grace_ms,
+        .pending_timeout_ms = in->pending_timeout_ms,
+    };
+    memcpy(s.name, in->name, sizeof(s.name));
+    for (uint32_t i = 0; i < in->n_roles && i < SESSION_ROLES_MAX; i++) s.roles[i] = in->roles[i];
+    return s;
+}
+
+/* A given name cannot look like an id, so "s<ID>" is always free. */
+static void name_by_id(struct session *s)
+{
+    char text[24];
+    session_id_format(s->id, text);
+    bool fits = TEXT_SET(s->name, str_of(text));
+    CHECK(fits);
+}
+
+void on_submit(struct draft *d)
+{
+    struct world *w = d->w;
+    struct session req = request_of(&d->ev->u.submit);
+    if (!values_sane(d, &req) || !references_known(d, &req) || !name_free(d, &req)) return;
+    if (!possible(d, &req)) return;
+    if (w->n_sessions >= WORLD_SESSIONS_MAX) {
+        draft_refuse(d, VERDICT_FULL, "", "there are %u sessions already", w->n_sessions);
+        return;
+    }
+    struct session *s = world_add_session(w);
+    uint32_t stamp = s->timer_stamp;
+    if (req.time_limit_ms == 0) {
+        req.time_limit_ms = world_group(w, req.group)->time_limit_ms[req.kind];
+    }
+    *s = req;
+    s->timer_stamp = stamp;
+    s->first_alloc = MAP_NONE;
+    s->id = ++w->last_session;
+    if (s->name[0] == '\0') name_by_id(s);
+    s->state = SESSION_PENDING; /* its first: nothing came before that could be checked */
+    s->submitted_ms = s->since_ms = w->now_ms;
+    s->submitted_wall_ms = d->ev->wall_ms;
+    s->deadline_ms = session_deadline(s, SESSION_PENDING, w->now_ms);
+    world_index_session(w, s);
+    pool_add(w, s);
+    timers_arm_session(w, s);
+    draft_session(d, s);
+    (void)draft_session_history(d, HISTORY_SUBMITTED, s);
+    d->out->session = s->id;
+}

@@ -1,0 +1,80 @@
+/* core/on_time.c - deadlines: what happens when nobody did anything.
+ *
+ * What then happens is the table's to say (model/session.c); here it is done. */
+#include "base/check.h"
+#include "core/events.h"
+#include "core/model/pool.h"
+#include "core/model/timers.h"
+#include "core/transition.h"
+
+static void alarm_set(struct draft *d, struct session *s)
+{
+    s->alarm = true;
+    s->deadline_ms = 0; /* said once; everything stays held */
+    draft_session(d, s);
+    struct history *h = draft_session_history(d, HISTORY_ALARM, s);
+    TEXT_CLIP(h->text, STR("its grace is over and its end is not proved"));
+}
+
+static void late_start(struct draft *d, struct session *s)
+{
+    struct member_end end = {.exit_code = -1};
+    text_fmt(end.detail, sizeof(end.detail), "it was %s for too long",
+             session_state_name(s->state));
+    transition_start_failed(d, s, &end);
+}
+
+static void deadline_missed(struct draft *d, struct session *s)
+{
+    switch (session_row(s->state)->then) {
+    case THEN_NOTHING: break;
+    case THEN_END: transition_finish(d, s, OUTCOME_TIMED_OUT, "it waited for too long"); return;
+    case THEN_PENDING: transition(d, s, SESSION_PENDING, "the promised room did not come"); return;
+    case THEN_REVOKE: transition_revoke(d, s, "its node did not take it in time"); return;
+    case THEN_FAIL: late_start(d, s); return;
+    case THEN_STOP: transition_finish(d, s, OUTCOME_TIMED_OUT, "time limit"); return;
+    case THEN_ALARM: alarm_set(d, s); return;
+    case DEADLINE_THENS: break;
+    }
+    UNREACHABLE();
+}
+
+static void session_due(struct draft *d, struct session *s)
+{
+    struct world *w = d->w;
+    if (s->deadline_ms > 0 && s->deadline_ms <= w->now_ms) deadline_missed(d, s);
+    else if (s->state == SESSION_PENDING) pool_due(w, s->group); /* its back-off is over */
+    if (session_live(s)) timers_arm_session(w, s);
+}
+
+static void node_due(struct draft *d, struct node *n)
+{
+    struct world *w = d->w;
+    int64_t silent_ms = w->now_ms - n->heard_ms;
+    CHECK(silent_ms >= 0);
+    if (silent_ms < NODE_UNREACHABLE_MS) {
+        timers_arm_node(w, n, n->heard_ms + NODE_UNREACHABLE_MS);
+        return;
+    }
+    if (!n->unreachable) {
+        n->unreachable = true;
+        node_refresh(w, n);
+        (void)draft_node_history(d, HISTORY_NODE_UNREACHABLE, n);
+    }
+    if (silent_ms < NODE_LOST_MS) {
+        timers_arm_node(w, n, n->heard_ms + NODE_LOST_MS);
+        return;
+    }
+    char text[128]; /* from here on nothing is due until it speaks again */
+    text_fmt(text, sizeof(text), "node %s was silent for 24 hours", n->name);
+    node_lost(d, n, text);
+}
+
+void on_time(struct draft *d)
+{
+    struct timer_due due;
+    while (timers_pop(d->w, &due)) {
+        if (due.session) session_due(d, due.session);
+        else node_due(d, due.node);
+    }
+}

@@ -1,0 +1,64 @@
+/* core/sched/fence.c - sets of nodes, one flag each. */
+#include "core/sched/fence.h"
+
+#include "base/check.h"
+#include "core/model/pool.h"
+#include "core/sched/place.h"
+
+void fence_begin(struct fence *f, const struct world *w, uint32_t group)
+{
+    VEC_CLEAR(&f->nodes);
+    f->open = 0;
+    VEC_EACH(r, &w->rooms) {
+        VEC_PUSH(&f->nodes, false);
+        if (r->group == group) f->open++;
+    }
+    CHECK(f->nodes.n == w->rooms.n);
+}
+
+void fence_add(struct fence *f, const struct world *w, const struct session *blocked)
+{
+    CHECK(f->nodes.n == w->rooms.n);
+    for (uint32_t i = 0; i < w->rooms.n; i++) {
+        const struct room *r = &w->rooms.v[i];
+        if (f->nodes.v[i] || r->group != blocked->group) continue;
+        if (!place_hosts(blocked, &r->capacity)) continue;
+        f->nodes.v[i] = true;
+        CHECK(f->open > 0);
+        f->open--;
+    }
+}
+
+bool fence_holds(const struct fence *f, const struct world *w, const struct session *s)
+{
+    CHECK(f->nodes.n == w->rooms.n);
+    for (uint32_t i = 0; i < w->rooms.n; i++) {
+        if (f->nodes.v[i] && place_hosts(s, &w->rooms.v[i].capacity)) return true;
+    }
+    return false;
+}
+
+void fence_done(struct fence *f) { VEC_DONE(&f->nodes); }
+
+const struct session *fence_blocker(const struct world *w, const struct session *s)
+{
+    uint32_t n;
+    const struct queue_entry *e = pool_entries(w, s->group, &n);
+    const struct session *found = NULL;
+    struct fence fence = {0};
+    struct place place = {0};
+    CHECK(s->state == SESSION_PENDING);
+    fence_begin(&fence, w, s->group);
+    for (uint32_t i = 0; i < n && !found && e[i].seq != s->id; i++) {
+        const struct session *ahead = &w->sessions.v[e[i].slot];
+        if (session_waits(ahead, w->now_ms) || fence_holds(&fence, w, ahead)) continue;
+        if (!pool_refused(w, s->group, e[i].shape) && place_decide(w, ahead, PLACE_NOW, &place)) {
+            continue;
+        }
+        fence_add(&fence, w, ahead);
+        if (fence_holds(&fence, w, s)) found = ahead;
+    }
+    fence_done(&fence);
+    place_done(&place);
+    return found;
+}

@@ -1,0 +1,148 @@
+/* core/transition.c - every move of a session.
+ *
+ * Invariants kept here: pending sessions and no others are queued; the deadline
+ * is that of the table; from STOPPING on the outcome is set and stays, unless
+ * the node is lost. */
+#include "core/transition.h"
+
+#include "base/check.h"
+#include "core/model/pool.h"
+#include "core/model/timers.h"
+
+void transition(struct draft *d, struct session *s, enum session_state to, const char *text)
+{
+    struct world *w = d->w;
+    enum session_state before = s->state;
+    CHECK(session_may_follow(before, to));
+    CHECK((s->outcome != OUTCOME_NONE) == (to == SESSION_STOPPING || to == SESSION_ENDED));
+    if (before == SESSION_PENDING) {
+        pool_remove(w, s);
+        s->not_before_ms = 0;
+    }
+    s->state = to;
+    s->since_ms = w->now_ms;
+    s->deadline_ms = session_deadline(s, before, w->now_ms);
+    s->alarm = false;
+    if (to == SESSION_PENDING) pool_add(w, s);
+    if (to == SESSION_RUNNING) {
+        s->started_ms = w->now_ms;
+        s->started_wall_ms = d->ev->wall_ms;
+        s->failed_starts = 0;
+    }
+    if (to == SESSION_ENDED) {
+        s->ended_ms = w->now_ms;
+        s->ended_wall_ms = d->ev->wall_ms;
+    }
+    timers_arm_session(w, s);
+    draft_session(d, s);
+    struct history *h = draft_session_history(d, HISTORY_STATE, s);
+    TEXT_CLIP(h->text, str_of(text));
+}
+
+/* "on n1, n2, n3": as many as the line holds. */
+static void where_text(const struct world *w, const struct place *where, char *ret, size_t cap)
+{
+    size_t n = (size_t)text_fmt(ret, cap, "on");
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < where->picks.n && n + 2 < cap; i++) {
+        uint32_t node = where->picks.v[i].node;
+        if (node == last) continue;
+        n += (size_t)text_fmt(ret + n, cap - n, "%s%s", last ? ", " : " ",
+                              world_node(w, node)->name);
+        last = node;
+    }
+}
+
+void transition_place(struct draft *d, struct session *s, const struct place *where)
+{
+    char text[160];
+    CHECK(where->picks.n == s->members);
+    s->attempt++;
+    s->signal_no = 0; /* wishes are of an attempt: a new container must not get old ones */
+    s->signal = 0;
+    s->end = (struct member_end){0};
+    for (uint32_t m = 0; m < s->members; m++) {
+        struct alloc *a = ledger_add(d->w, &(struct alloc){
+            .ref = {.session = s->id, .attempt = s->attempt, .member = m},
+            .node = where->picks.v[m].node,
+            .slots = session_role_of(s, m)->slots,
+            .devices = where->picks.v[m].devices,
+            .turn = d->w->turn,
+        });
+        draft_alloc(d, a);
+        draft_wants(d, a->node);
+    }
+    where_text(d->w, where, text, sizeof(text));
+    transition(d, s, SESSION_ALLOCATED, text);
+}
+
+/* ---- ends */
+
+static bool still_held(const struct world *w, const struct session *s)
+{
+    for (struct alloc *a = world_allocs_of_session(w, s); a; a = world_next_of_session(w, a)) {
+        if (!a->revoked || s->outcome != OUTCOME_LOST) return true;
+    }
+    return false;
+}
+
+void transition_try_end(struct draft *d, struct session *s)
+{
+    CHECK(s->state == SESSION_STOPPING);
+    if (!still_held(d->w, s)) transition(d, s, SESSION_ENDED, s->end.detail);
+}
+
+void transition_finish(struct draft *d, struct session *s, enum session_outcome outcome,
+                       const char *text)
+{
+    CHECK(s->state != SESSION_STOPPING);
+    CHECK(outcome != OUTCOME_NONE);
+    s->outcome = outcome;
+    if (!still_held(d->w, s)) {
+        transition(d, s, SESSION_ENDED, text);
+        return;
+    }
+    transition(d, s, SESSION_STOPPING, text);
+    draft_wants_of(d, s);
+}
+
+void transition_revoke(struct draft *d, struct session *s, const char *text)
+{
+    CHECK(session_row(s->state)->holds == HOLDS_DEVICES);
+    for (struct alloc *a = world_allocs_of_session(d->w, s); a;
+         a = world_next_of_session(d->w, a)) {
+        if (a->revoked) continue;
+        CHECK(a->ref.attempt == s->attempt);
+        a->revoked = true;
+        a->revoked_turn = d->w->turn;
+        draft_alloc(d, a);
+        draft_wants(d, a->node);
+    }
+    struct history *h = draft_session_history(d, HISTORY_ATTEMPT_REVOKED, s);
+    TEXT_CLIP(h->text, str_of(text));
+    transition(d, s, SESSION_PENDING, text);
+}
+
+static int64_t backoff_ms(uint32_t failures)
+{
+    int64_t pause = SESSION_BACKOFF_FIRST_MS;
+    CHECK(failures >= 1);
+    for (; failures > 1 && pause < SESSION_BACKOFF_MAX_MS; failures--) pause *= 2;
+    return pause < SESSION_BACKOFF_MAX_MS ? pause : SESSION_BACKOFF_MAX_MS;
+}
+
+void transition_start_failed(struct draft *d, struct session *s, const struct member_end *end)
+{
+    CHECK(s->state >= SESSION_ALLOCATED);
+    CHECK(s->state < SESSION_RUNNING);
+    s->end = *end;
+    s->failed_starts++;
+    if (end->fatal || s->failed_starts >= SESSION_START_TRIES) {
+        transition_finish(d, s, OUTCOME_FAILED, end->detail);
+        return;
+    }
+    /* Set before it is queued: it must not be tried again in this very step. */
+    s->not_before_ms = d->w->now_ms + backoff_ms(s->failed_starts);
+    transition_revoke(d, s, end->detail);
+    CHECK(session_waits(s, d->w->now_ms));
+}
