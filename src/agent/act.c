@@ -3,7 +3,7 @@
  * Invariants: `wants` and `refused` are sorted by ref; a ref leaves `refused` when it
  * is wanted no more.  Should the driver list it too, the driver is right. */
 #include "agent/act.h"
-#include "agent/order.h"
+#include "agent/launch.h"
 #include "base/check.h"
 #include "net/log.h"
 
@@ -83,7 +83,9 @@ uint32_t act_list(struct act *a, struct member_report **ret)
     struct member_report *all = mem_array(n + a->refused.n, sizeof(*all));
     uint32_t i = 0, k = 0, out = 0;
     while (i < n || k < a->refused.n) {
-        int c = i == n ? 1 : k == a->refused.n ? -1 : member_ref_cmp(own[i].ref, a->refused.v[k].ref);
+        int c = i == n               ? 1
+                : k == a->refused.n ? -1
+                                    : member_ref_cmp(own[i].ref, a->refused.v[k].ref);
         if (c == 0) k++; /* it lives after all: that counts */
         all[out++] = c <= 0 ? own[i++] : a->refused.v[k++];
     }
@@ -112,7 +114,7 @@ static void need(struct act *a, uint64_t session)
 
 static void create(struct act *a, struct member_ref ref)
 {
-    struct order order;
+    struct launch launch;
     struct err err = {0};
     uint32_t at;
     if (FIND(&a->refused, ref, &at)) return;
@@ -121,14 +123,14 @@ static void create(struct act *a, struct member_ref ref)
         need(a, ref.session);
         return;
     }
-    if (order_make(body, ref, a->incarnation, &order, &err) != 0) {
+    if (launch_make(body, ref, a->incarnation, &launch, &err) != 0) {
         refuse(a, ref, true, err.text);
         return;
     }
-    if (a->driver.ops->create(a->driver.self, &order.spec, &err) != 0) {
+    if (a->driver.ops->create(a->driver.self, &launch.spec, &err) != 0) {
         refuse(a, ref, err.code == ERR_INVALID || err.code == ERR_UNSUPPORTED, err.text);
     }
-    order_done(&order);
+    launch_done(&launch);
 }
 
 static void remember_end(struct act *a, const struct member_report *r)

@@ -169,6 +169,6 @@ int capacity_boot_id(const char *proc, char ret[40], struct err *err)
     text_fmt(path, sizeof(path), "%s/sys/kernel/random/boot_id", proc);
     if (!read_text(path, text)) return err_sys(err, ERR_IO, errno, "%s", path);
     struct str line = first_line(text);
-    if (line.n == 0 || !text_set(ret, 40, line)) return err_set(err, ERR_IO, "%s: no boot id", path);
-    return 0;
+    if (line.n > 0 && text_set(ret, 40, line)) return 0;
+    return err_set(err, ERR_IO, "%s: no boot id", path);
 }

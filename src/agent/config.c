@@ -181,8 +181,8 @@ static int file_read(const char *file, char **ret, struct err *err)
     return 0;
 }
 
-int config_parse_yaml(struct str text, const char *file, struct agent_config *ret,
-                      struct err *err)
+int agent_config_parse_yaml(struct str text, const char *file, struct agent_config *ret,
+                            struct err *err)
 {
     return wire_parse_yaml(&config_table, text, file, ret, err);
 }
@@ -216,7 +216,8 @@ static int config_check(struct agent_config *c, struct err *err)
     return 0;
 }
 
-int config_parse(int argc, char **argv, struct agent_config *ret, bool *ret_help, struct err *err)
+int agent_config_parse(int argc, char **argv, struct agent_config *ret, bool *ret_help,
+                       struct err *err)
 {
     struct agent_config c;
     const char *file = NULL;
@@ -234,7 +235,7 @@ int config_parse(int argc, char **argv, struct agent_config *ret, bool *ret_help
     if (rc == 0 && file != NULL) {
         AUTO_FREE char *text = NULL;
         rc = file_read(file, &text, err);
-        if (rc == 0) rc = config_parse_yaml(str_of(text), file, &c, err);
+        if (rc == 0) rc = agent_config_parse_yaml(str_of(text), file, &c, err);
     }
     if (rc == 0) rc = each_flag(argc, argv, false, &c, &file, err);
     if (rc == 0) rc = config_check(&c, err);

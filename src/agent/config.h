@@ -34,10 +34,10 @@ struct agent_config {
 
 /* argv as main gets it; argv[0] names the program in messages.  --help prints and
  * sets *ret_help. */
-int config_parse(int argc, char **argv, struct agent_config *ret, bool *ret_help,
-                 struct err *err);
+int agent_config_parse(int argc, char **argv, struct agent_config *ret, bool *ret_help,
+                       struct err *err);
 /* The file alone, over the defaults. */
-int config_parse_yaml(struct str text, const char *file, struct agent_config *ret,
-                      struct err *err);
+int agent_config_parse_yaml(struct str text, const char *file, struct agent_config *ret,
+                            struct err *err);
 
 #endif

@@ -12,7 +12,7 @@
 #include "agent/capacity.h"
 #include "agent/epoch.h"
 #include "agent/port.h"
-#include "agent/sync.h"
+#include "agent/link.h"
 #include "base/check.h"
 #include "enrol/join.h"
 #include "net/log.h"
@@ -29,7 +29,7 @@ struct agent {
     struct bodies *bodies;
     struct act *act;
     struct port *port;
-    struct sync *sync;
+    struct link *link;
 };
 
 static void on_signal(void *arg, int signum)
@@ -42,7 +42,7 @@ static void on_signal(void *arg, int signum)
 static void on_driver_change(void *arg)
 {
     struct agent *a = arg;
-    if (a->sync != NULL) sync_changed(a->sync);
+    if (a->link != NULL) link_changed(a->link);
     if (a->port != NULL) port_changed(a->port);
 }
 
@@ -51,7 +51,8 @@ static void on_incarnation(void *arg, const struct identity *id)
     struct agent *a = arg;
     struct err err = {0};
     a->id = *id;
-    if (identity_save(a->c.dir, id, &err) != 0) log_event(LOG_ERROR, "identity.save", LOG_ERR(&err));
+    if (identity_save(a->c.dir, id, &err) == 0) return;
+    log_event(LOG_ERROR, "identity.save", LOG_ERR(&err));
 }
 
 static int open_driver(struct agent *a, struct err *err)
@@ -113,9 +114,9 @@ static int describe(struct agent *a, struct sync_info *ret, struct err *err)
     return 0;
 }
 
-static int open_sync(struct agent *a, struct err *err)
+static int open_link(struct agent *a, struct err *err)
 {
-    struct sync_opts o = {.manager = a->c.manager, .identity = a->id, .epoch = a->epoch,
+    struct link_opts o = {.manager = a->c.manager, .identity = a->id, .epoch = a->epoch,
                           .act = a->act, .on_incarnation = on_incarnation, .arg = a};
     struct tls_ctx *tls = NULL;
     int rc = describe(a, &o.info, err);
@@ -123,9 +124,9 @@ static int open_sync(struct agent *a, struct err *err)
     if (rc == 0) rc = identity_client_tls(a->c.dir, false, &tls, err);
     if (rc != 0) return rc;
     o.tls = tls;
-    a->sync = sync_new(a->loop, &o, err);
+    a->link = link_new(a->loop, &o, err);
     tls_ctx_free(tls);
-    return a->sync == NULL ? ERR_INVALID : 0;
+    return a->link == NULL ? ERR_INVALID : 0;
 }
 
 static int start(struct agent *a, struct err *err)
@@ -145,12 +146,12 @@ static int start(struct agent *a, struct err *err)
     if (rc != 0) return rc;
     a->act = act_new(&a->driver, a->bodies, a->id.incarnation);
     rc = open_port(a, err);
-    return rc == 0 ? open_sync(a, err) : rc;
+    return rc == 0 ? open_link(a, err) : rc;
 }
 
 static void finish(struct agent *a)
 {
-    sync_free(a->sync);
+    link_free(a->link);
     port_free(a->port);
     act_free(a->act);
     bodies_free(a->bodies);
@@ -166,7 +167,7 @@ int agent_main(int argc, char **argv)
     struct err err = {0};
     bool help = false;
 
-    if (config_parse(argc, argv, &a.c, &help, &err) != 0) {
+    if (agent_config_parse(argc, argv, &a.c, &help, &err) != 0) {
         fprintf(stderr, "%s: %s\n", argv[0], err.text);
         return 2;
     }

@@ -41,10 +41,12 @@ static int judge(const struct port *p, const struct http_req *r, enum ticket_act
     int rc = ticket_verify(text, p->id.ticket_key, p->id.cluster, net_wall_ms() / 1000, &t, err);
     if (rc != 0) return rc;
     if (strcmp(t.node, p->id.name) != 0) {
-        return err_set(err, ERR_DENIED, "the ticket is for node %s, this is %s", t.node, p->id.name);
+        return err_set(err, ERR_DENIED, "the ticket is for node %s, this is %s", t.node,
+                       p->id.name);
     }
     if (t.action != action) {
-        return err_set(err, ERR_DENIED, "the ticket permits %s alone", ticket_action_name(t.action));
+        return err_set(err, ERR_DENIED, "the ticket permits %s alone",
+                       ticket_action_name(t.action));
     }
     *ret = t;
     return 0;

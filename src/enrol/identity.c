@@ -8,7 +8,8 @@
 #include "wire/table.h"
 
 struct identity_doc {
-    char role[16], name[NODE_NAME_MAX + 1], cluster[33], incarnation[33], ticket_key[TICKET_KEY_TEXT];
+    char role[16], name[NODE_NAME_MAX + 1], cluster[33], incarnation[33];
+    char ticket_key[TICKET_KEY_TEXT];
 };
 
 static const struct wire_field identity_fields[] = {
@@ -108,7 +109,9 @@ int identity_save(const char *dir, const struct identity *id, struct err *err)
     return pki_file_write(path, strbuf_str(&json), 0600, err);
 }
 
-struct identity_files { char cert[IDENTITY_PATH_MAX], key[IDENTITY_PATH_MAX], ca[IDENTITY_PATH_MAX]; };
+struct identity_files {
+    char cert[IDENTITY_PATH_MAX], key[IDENTITY_PATH_MAX], ca[IDENTITY_PATH_MAX];
+};
 
 static int files_of(const char *dir, struct identity_files *ret, struct err *err)
 {

@@ -24,7 +24,8 @@ static const struct flag flags[] = {
 static void help(const char *program)
 {
     printf("Usage: %s [FLAG...]\n\n"
-           "Passes people's connections on to the containers that their tickets name.\n\n", program);
+           "Passes people's connections on to the containers that their tickets name.\n\n",
+           program);
     for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
         char left[40];
         text_fmt(left, sizeof(left), "--%s %s", flags[i].name, flags[i].arg);

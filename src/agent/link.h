@@ -1,19 +1,19 @@
-/* agent/sync.h - the conversation with the manager: all that is, for all that is wanted.
+/* agent/link.h - the conversation with the manager: all that is, for all that is wanted.
  *
  * Two requests may be under way: one is held by the manager until its wishes
  * change or 2 s are over (beat and poll at once); when something changes here a
  * second goes out and the manager answers the first.  Answers may be lost, late
  * or double: only the turn counts.  docs/spec/node.md, "Sync" */
-#ifndef AGENT_SYNC_H
-#define AGENT_SYNC_H
+#ifndef AGENT_LINK_H
+#define AGENT_LINK_H
 #include "agent/act.h"
 #include "enrol/identity.h"
 #include "net/loop.h"
 
 struct tls_ctx;
-struct sync;
+struct link;
 
-struct sync_opts { /* texts and info are copied */
+struct link_opts { /* texts and info are copied */
     const char *manager; /* "https://host:port"; "http://..." in tests */
     struct tls_ctx *tls; /* borrowed by reference; NULL in tests */
     struct identity identity;
@@ -27,16 +27,16 @@ struct sync_opts { /* texts and info are copied */
     void *arg;
 };
 
-struct sync *sync_new(struct net_loop *loop, const struct sync_opts *o, struct err *err);
-void sync_free(struct sync *s); /* NULL is fine */
+struct link *link_new(struct net_loop *loop, const struct link_opts *o, struct err *err);
+void link_free(struct link *s); /* NULL is fine */
 /* Something changed here: act on it, tell the manager. */
-void sync_changed(struct sync *s);
+void link_changed(struct link *s);
 
-struct sync_state { /* for people and tests */
+struct link_state { /* for people and tests */
     bool connected;      /* the last call was answered */
     uint64_t turn, seq;
     uint64_t answers, failures;
 };
-void sync_state_get(const struct sync *s, struct sync_state *ret);
+void link_state_get(const struct link *s, struct link_state *ret);
 
 #endif

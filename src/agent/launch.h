@@ -1,23 +1,23 @@
-/* agent/order.h - from what the manager said to what a driver is asked for.
+/* agent/launch.h - from what the manager said to what a driver is asked for.
  *
  * Pure: a body and a member number give a container_spec with its environment.
  * docs/spec/node.md, "Environment" */
-#ifndef AGENT_ORDER_H
-#define AGENT_ORDER_H
+#ifndef AGENT_LAUNCH_H
+#define AGENT_LAUNCH_H
 #include "agent/bodies.h"
 #include "agent/driver.h"
 
-#define ORDER_NOBODY 65534u
+#define LAUNCH_NOBODY 65534u
 
-struct order {
+struct launch {
     struct container_spec spec; /* points into the body and into this struct: not to be moved */
     struct wire_texts env;
     char hostname[64];
 };
 
 /* ERR_INVALID: the body has no such member, or no command for it. */
-int order_make(const struct body *b, struct member_ref ref, const char *incarnation,
-               struct order *ret, struct err *err);
-void order_done(struct order *o);
+int launch_make(const struct body *b, struct member_ref ref, const char *incarnation,
+               struct launch *ret, struct err *err);
+void launch_done(struct launch *o);
 
 #endif

@@ -1,8 +1,8 @@
-/* agent/order.c - see order.h.
+/* agent/launch.c - see launch.h.
  *
  * Order of the environment: what Rota gives and people may change (PATH, HOME),
  * the session's own, then what nobody may change (ROTA_*).  Each name once. */
-#include "agent/order.h"
+#include "agent/launch.h"
 #include "base/check.h"
 #include "base/fmt.h"
 
@@ -115,7 +115,7 @@ static void env_gang(struct wire_texts *env, const struct body *b, uint32_t memb
     env_offer(env, b, "PET_MASTER_PORT", MASTER_PORT);
 }
 
-static void env_make(const struct body *b, struct member_ref ref, struct order *o)
+static void env_make(const struct body *b, struct member_ref ref, struct launch *o)
 {
     char id[24];
     struct wire_texts *env = &o->env;
@@ -139,8 +139,8 @@ static void env_make(const struct body *b, struct member_ref ref, struct order *
     env_gpus(env, mask_of(&b->sync, ref.member));
 }
 
-int order_make(const struct body *b, struct member_ref ref, const char *incarnation,
-               struct order *ret, struct err *err)
+int launch_make(const struct body *b, struct member_ref ref, const char *incarnation,
+               struct launch *ret, struct err *err)
 {
     const struct role_spec *role = role_of(&b->spec, ref.member);
     CHECK(ref.attempt > 0);
@@ -160,8 +160,8 @@ int order_make(const struct body *b, struct member_ref ref, const char *incarnat
     c->workdir = b->spec.workdir != NULL ? b->spec.workdir : "/tmp";
     c->hostname = ret->hostname;
     /* Never as the host's root. */
-    c->uid = b->sync.uid == 0 ? ORDER_NOBODY : b->sync.uid;
-    c->gid = b->sync.gid == 0 ? ORDER_NOBODY : b->sync.gid;
+    c->uid = b->sync.uid == 0 ? LAUNCH_NOBODY : b->sync.uid;
+    c->gid = b->sync.gid == 0 ? LAUNCH_NOBODY : b->sync.gid;
     /* Nothing asked is little, not everything. */
     c->cpu_milli = role->cpu_milli > CPU_MIN ? role->cpu_milli : CPU_MIN;
     c->mem_bytes = role->mem_bytes > MEM_MIN ? role->mem_bytes : MEM_MIN;
@@ -176,7 +176,7 @@ int order_make(const struct body *b, struct member_ref ref, const char *incarnat
     return 0;
 }
 
-void order_done(struct order *o)
+void launch_done(struct launch *o)
 {
     wire_texts_free(&o->env);
 }

@@ -1,9 +1,9 @@
-/* agent/sync.c - see sync.h.
+/* agent/link.c - see link.h.
  *
  * Invariants: at most SLOTS calls are under way, each knows its seq; `turn` never
  * falls within one incarnation; `dirty` says that something happened here since
  * the last request was made.  Either a call is under way or a timer is armed. */
-#include "agent/sync.h"
+#include "agent/link.h"
 #include <time.h>
 #include "base/check.h"
 #include "base/rng.h"
@@ -23,18 +23,18 @@
 #define INCARNATION_TRIES 3    /* answers in a row before a new store is believed */
 
 struct slot {
-    struct sync *sync;
+    struct link *link;
     struct http_call *call; /* NULL: free */
     uint64_t seq;
     int64_t sent_ms;
 };
 
-struct sync {
+struct link {
     struct net_loop *loop;
     struct http_client *client;
     struct net_timer *timer;
     struct slot slots[SLOTS];
-    struct sync_opts o;
+    struct link_opts o;
     struct sync_request rq; /* members and need are filled for each request */
     struct strbuf body;
     struct rng rng;
@@ -47,9 +47,9 @@ struct sync {
     uint64_t answers, failures;
 };
 
-static void send_now(struct sync *s);
+static void send_now(struct link *s);
 
-static uint32_t under_way(const struct sync *s)
+static uint32_t under_way(const struct link *s)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < SLOTS; i++) n += s->slots[i].call != NULL;
@@ -57,7 +57,7 @@ static uint32_t under_way(const struct sync *s)
 }
 
 /* Sends after `ms`, or sooner if that is planned already. */
-static void send_in(struct sync *s, int64_t ms)
+static void send_in(struct link *s, int64_t ms)
 {
     if (net_timer_armed(s->timer)) return;
     net_timer_set(s->timer, ms, 0);
@@ -65,7 +65,7 @@ static void send_in(struct sync *s, int64_t ms)
 
 static void on_timer(void *arg) { send_now(arg); }
 
-void sync_changed(struct sync *s)
+void link_changed(struct link *s)
 {
     act_run(s->o.act);
     s->dirty = true;
@@ -81,7 +81,7 @@ void sync_changed(struct sync *s)
 /* A store that was restored has a new incarnation.  It is believed after some
  * answers in a row, and costs nothing that runs: what an older one made becomes
  * an orphan, which nobody touches. */
-static void other_incarnation(struct sync *s, const struct sync_answer *a)
+static void other_incarnation(struct link *s, const struct sync_answer *a)
 {
     if (strcmp(s->other, a->incarnation) != 0) {
         TEXT_CLIP(s->other, str_of(a->incarnation));
@@ -98,7 +98,7 @@ static void other_incarnation(struct sync *s, const struct sync_answer *a)
     if (s->o.on_incarnation != NULL) s->o.on_incarnation(s->o.arg, &s->o.identity);
 }
 
-static int take_answer(struct sync *s, struct str body, bool *ret_news, struct err *err)
+static int take_answer(struct link *s, struct str body, bool *ret_news, struct err *err)
 {
     struct sync_answer a;
     uint32_t n_needs;
@@ -124,7 +124,7 @@ static int take_answer(struct sync *s, struct str body, bool *ret_news, struct e
     return rc;
 }
 
-static void failed(struct sync *s, const struct err *why)
+static void failed(struct link *s, const struct err *why)
 {
     s->failures++;
     if (s->connected || s->failures == 1 || s->failures % 64 == 0) {
@@ -140,7 +140,7 @@ static void failed(struct sync *s, const struct err *why)
 static void on_answer(void *arg, const struct http_answer *a)
 {
     struct slot *slot = arg;
-    struct sync *s = slot->sync;
+    struct link *s = slot->link;
     struct err err = {0};
     bool news = false;
     slot->call = NULL;
@@ -155,7 +155,8 @@ static void on_answer(void *arg, const struct http_answer *a)
     s->backoff_ms = BACKOFF_FIRST_MS;
     if (!s->connected) {
         s->connected = true;
-        log_event(LOG_INFO, "sync.connected", LOG_S("manager", s->o.manager), LOG_U("turn", s->turn));
+        log_event(LOG_INFO, "sync.connected", LOG_S("manager", s->o.manager),
+                  LOG_U("turn", s->turn));
     }
     /* An answer that came at once and told nothing must not make a busy loop. */
     bool quick = net_loop_now_ms(s->loop) - slot->sent_ms < QUIET_MS / 2;
@@ -165,7 +166,7 @@ static void on_answer(void *arg, const struct http_answer *a)
 
 /* ---- requests ---- */
 
-static void make_request(struct sync *s)
+static void make_request(struct link *s)
 {
     struct member_report *list = NULL;
     uint32_t n_needs;
@@ -187,7 +188,7 @@ static void make_request(struct sync *s)
     CHECK(!s->body.full);
 }
 
-static void send_now(struct sync *s)
+static void send_now(struct link *s)
 {
     struct slot *slot = NULL;
     for (uint32_t i = 0; i < SLOTS; i++) {
@@ -211,7 +212,7 @@ static void send_now(struct sync *s)
 
 /* ---- life ---- */
 
-static void request_init(struct sync *s)
+static void request_init(struct link *s)
 {
     struct sync_request *rq = &s->rq;
     rq->protocol = WIRE_PROTOCOL;
@@ -225,13 +226,14 @@ static void request_init(struct sync *s)
     rq->poll_ms = s->o.poll_ms > 0 ? s->o.poll_ms : NODE_BEAT_MS;
 }
 
-struct sync *sync_new(struct net_loop *loop, const struct sync_opts *o, struct err *err)
+struct link *link_new(struct net_loop *loop, const struct link_opts *o, struct err *err)
 {
     struct http_client *client = http_client_new(
         loop, str_of(o->manager),
-        &(struct http_client_opts){.tls = o->tls, .conns_max = SLOTS, .body_max = REQUEST_MAX}, err);
+        &(struct http_client_opts){.tls = o->tls, .conns_max = SLOTS, .body_max = REQUEST_MAX},
+        err);
     if (client == NULL) return NULL;
-    struct sync *s = mem_alloc(sizeof(*s));
+    struct link *s = mem_alloc(sizeof(*s));
     s->loop = loop;
     s->client = client;
     s->o = *o;
@@ -239,14 +241,14 @@ struct sync *sync_new(struct net_loop *loop, const struct sync_opts *o, struct e
     s->timer = net_timer_new(loop, on_timer, s);
     s->rng.state = (uint64_t)time(NULL) ^ o->epoch << 20 ^ (uint64_t)(uintptr_t)s;
     s->backoff_ms = BACKOFF_FIRST_MS;
-    for (uint32_t i = 0; i < SLOTS; i++) s->slots[i].sync = s;
+    for (uint32_t i = 0; i < SLOTS; i++) s->slots[i].link = s;
     strbuf_init(&s->body, REQUEST_MAX);
     request_init(s);
     send_in(s, 0);
     return s;
 }
 
-void sync_free(struct sync *s)
+void link_free(struct link *s)
 {
     if (s == NULL) return;
     http_client_free(s->client); /* cancels what is under way */
@@ -256,8 +258,8 @@ void sync_free(struct sync *s)
     mem_free(s);
 }
 
-void sync_state_get(const struct sync *s, struct sync_state *ret)
+void link_state_get(const struct link *s, struct link_state *ret)
 {
-    *ret = (struct sync_state){.connected = s->connected, .turn = s->turn, .seq = s->seq,
+    *ret = (struct link_state){.connected = s->connected, .turn = s->turn, .seq = s->seq,
                                .answers = s->answers, .failures = s->failures};
 }
