@@ -122,7 +122,8 @@ void ticket_sign(const struct ticket *t, const uint8_t secret[TICKET_KEY_SECRET]
 
 static bool unbase64(struct str text, uint8_t *dst, size_t cap, size_t *ret_n)
 {
-    return text.n > 0 && sodium_base642bin(dst, cap, text.p, text.n, NULL, ret_n, NULL, B64URL) == 0;
+    if (text.n == 0) return false;
+    return sodium_base642bin(dst, cap, text.p, text.n, NULL, ret_n, NULL, B64URL) == 0;
 }
 
 int ticket_verify(struct str text, const uint8_t key[TICKET_KEY_PUBLIC], const char *cluster,
