@@ -1,0 +1,97 @@
+/* manager/api_node.c - nodes: seeing, cordoning, forgetting. */
+#include <stdlib.h>
+#include "base/check.h"
+#include "manager/api.h"
+#include "manager/view.h"
+
+static bool no_query(struct api_call *c)
+{
+    static const char *const none[] = {NULL};
+    return api_query_only(c, none);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;
+    return str_natural_cmp(str_of(x->name), str_of(y->name));
+}
+
+void api_node_list(struct api_call *c)
+{
+    static const char *const known[] = {"limit", "cursor", NULL};
+    uint32_t limit;
+    int64_t skip = 0;
+    if (!api_query_only(c, known) || !api_limit(c, &limit)) return;
+    if (!api_number(c, "cursor", 0, UINT32_MAX, &skip)) return;
+    const struct world *w = turns_world(c->m->turns);
+    VEC(const struct node *) all = {0};
+    VEC_EACH(n, &w->nodes)
+        if (n->name[0]) VEC_PUSH(&all, n);
+    if (all.n > 1) qsort(all.v, all.n, sizeof(all.v[0]), by_name);
+    struct node_list list;
+    wire_init(&wire_node_list, &list);
+    uint32_t at = (uint32_t)skip;
+    for (; at < all.n && list.items.n < limit; at++)
+        view_node(c->m, all.v[at], VEC_ADD(&list.items));
+    if (at < all.n) text_fmt(list.next, sizeof(list.next), "%u", at);
+    VEC_DONE(&all);
+    answer_object(c->m, c->req, 200, &wire_node_list, &list);
+    wire_free(&wire_node_list, &list);
+}
+
+/* NULL: it has been answered. */
+static const struct node *node_of(struct api_call *c)
+{
+    const struct node *n = world_node_named(turns_world(c->m->turns), c->id);
+    if (n) return n;
+    char said[NODE_NAME_MAX + 1];
+    text_clip(said, sizeof(said), c->id);
+    answer_problem(c->m, c->req, 404, "not_found", "", "there is no node \"%s\"", said);
+    return NULL;
+}
+
+static void show(struct api_call *c, const struct node *n)
+{
+    struct node_view v;
+    view_node(c->m, n, &v);
+    answer_object(c->m, c->req, 200, &wire_node_view, &v);
+    wire_free(&wire_node_view, &v);
+}
+
+void api_node_show(struct api_call *c)
+{
+    if (!no_query(c)) return;
+    const struct node *n = node_of(c);
+    if (n) show(c, n);
+}
+
+static void cordon(struct api_call *c, bool on)
+{
+    if (!no_query(c)) return;
+    const struct node *n = node_of(c);
+    if (!n) return;
+    uint32_t id = n->id;
+    struct event ev = {.kind = EVENT_NODE_CORDON, .actor = c->user};
+    ev.u.cordon = (struct event_cordon){id, on};
+    const struct effects *e = turns_step(c->m->turns, &ev);
+    if (e->verdict != VERDICT_OK) answer_verdict(c->m, c->req, e);
+    else show(c, world_node(turns_world(c->m->turns), id));
+}
+
+void api_node_cordon(struct api_call *c) { cordon(c, true); }
+void api_node_uncordon(struct api_call *c) { cordon(c, false); }
+
+void api_node_forget(struct api_call *c)
+{
+    if (!no_query(c)) return;
+    const struct node *n = node_of(c);
+    if (!n) return;
+    struct node_view v; /* as it last was */
+    view_node(c->m, n, &v);
+    struct event ev = {.kind = EVENT_NODE_FORGET, .actor = c->user};
+    ev.u.forget.node = n->id;
+    const struct effects *e = turns_step(c->m->turns, &ev);
+    if (e->verdict != VERDICT_OK) answer_verdict(c->m, c->req, e);
+    else answer_object(c->m, c->req, 200, &wire_node_view, &v);
+    wire_free(&wire_node_view, &v);
+}

@@ -1,0 +1,370 @@
+/* manager/api_session.c - submitting, listing and showing sessions. */
+#include "manager/api_session.h"
+#include <stdlib.h>
+#include "base/check.h"
+#include "manager/view.h"
+
+/* ---- which session ---- */
+
+bool session_ref_of(struct api_call *c, struct session_ref *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->user = c->user;
+    if (session_id_parse(c->id, &ret->id)) return true;
+    if (str_is_name(c->id, SESSION_NAME_MAX) && TEXT_SET(ret->name, c->id)) return true;
+    answer_now(c->m, c->req, 404, "not_found", "", "expected the id or the name of a session");
+    return false;
+}
+
+struct session *session_ref_live(const struct manager *m, const struct session_ref *ref)
+{
+    const struct world *w = turns_world(m->turns);
+    if (ref->id) return world_session(w, ref->id);
+    return world_session_named(w, ref->user, str_of(ref->name));
+}
+
+int session_ref_stored(const struct manager *m, const struct session_ref *ref,
+                       struct session *ret, struct err *err)
+{
+    if (ref->id) return store_read_session(m->reader, ref->id, ret, err);
+    return store_read_session_named(m->reader, ref->user, str_of(ref->name), ret, err);
+}
+
+void session_ref_unknown(struct manager *m, struct http_req *req, const struct session_ref *ref)
+{
+    char id[24] = "";
+    if (ref->id) session_id_format(ref->id, id);
+    answer_problem(m, req, 404, "not_found", "", "there is no session \"%s\"",
+                   ref->id ? id : ref->name);
+}
+
+/* ---- submitting ---- */
+
+struct submission {
+    struct session_spec spec;
+    struct store_idem idem; /* key "" : none was given */
+};
+
+static bool read_key(struct api_call *c, struct store_idem *ret)
+{
+    struct str key = http_header(c->req, "Idempotency-Key");
+    memset(ret, 0, sizeof(*ret));
+    ret->user = c->user;
+    ret->wall_ms = net_wall_ms();
+    if (!key.p) return true;
+    bool ok = key.n > 0 && str_is_utf8(key) && TEXT_SET(ret->key, key);
+    if (!ok) {
+        answer_now(c->m, c->req, 400, "invalid", "Idempotency-Key",
+                   "Idempotency-Key: expected 1 to 127 characters");
+        return false;
+    }
+    auth_hash(c->req->body, ret->body_hash);
+    return true;
+}
+
+/* True: a new question.  Otherwise it has been answered. */
+static bool is_new(struct api_call *c, const struct store_idem *ask)
+{
+    if (ask->key[0] == '\0') return true;
+    struct err err = {0};
+    enum idem_found found;
+    uint64_t session = 0;
+    if (idem_find(&c->m->idem, c->m->reader, ask, &found, &session, &err) != 0) {
+        answer_err(c->m, c->req, &err);
+        return false;
+    }
+    if (found == IDEM_NEW) return true;
+    if (found == IDEM_OTHER_BODY) {
+        answer_problem(c->m, c->req, 422, "idempotency_mismatch", "Idempotency-Key",
+                       "this Idempotency-Key was used for another request");
+        return false;
+    }
+    const struct session *s = world_session(turns_world(c->m->turns), session);
+    struct session_ref ref = {.id = session, .user = c->user, .status = 201};
+    if (!s) {
+        session_show_later(c->m, c->req, &ref);
+        return false;
+    }
+    struct session_view v;
+    view_live(c->m, s, &v);
+    answer_object(c->m, c->req, 201, &wire_session_view, &v);
+    wire_free(&wire_session_view, &v);
+    return false;
+}
+
+/* Fills what the caller of step knows; false: it has been answered. */
+static bool submit_event(struct api_call *c, const struct session_spec *spec, struct event *ev)
+{
+    const struct world *w = turns_world(c->m->turns);
+    const struct project *p = world_project_named(w, str_of(spec->project));
+    const struct group *g = world_group_named(w, str_of(spec->group));
+    if (!p || !g) {
+        const char *field = p ? "group" : "project";
+        answer_problem(c->m, c->req, 400, "invalid", field, "%s: there is no %s \"%s\"", field,
+                       field, p ? spec->group : spec->project);
+        return false;
+    }
+    memset(ev, 0, sizeof(*ev));
+    ev->kind = EVENT_SUBMIT;
+    ev->actor = c->user;
+    struct session *s = &ev->u.submit.session;
+    session_spec_shape(spec, s);
+    s->user = c->user;
+    s->project = p->id;
+    s->group = g->id;
+    if (s->time_limit_ms < 0) s->time_limit_ms = g->time_limit_ms[s->kind];
+    ev->u.submit.allow_impossible = spec->allow_impossible;
+    return true;
+}
+
+/* What belongs to the session and no decision reads, in the same turn. */
+static void keep_document(struct manager *m, uint64_t session, struct submission *sub)
+{
+    AUTO_STRBUF struct strbuf doc;
+    strbuf_init(&doc, STORE_DOC_MAX);
+    wire_print(&wire_session_spec, &sub->spec, &doc);
+    CHECK(!doc.full);
+    struct store_turn *turn = turns_open(m->turns);
+    store_turn_doc(turn, session, strbuf_str(&doc));
+    doc_cache_put(&m->docs, session, strbuf_str(&doc));
+    if (sub->idem.key[0] == '\0') return;
+    sub->idem.session = session;
+    store_turn_op(turn, STORE_PUT_IDEM)->u.idem = sub->idem;
+    idem_add(&m->idem, &sub->idem);
+}
+
+static void submit(struct api_call *c, struct submission *sub)
+{
+    struct manager *m = c->m;
+    struct event ev;
+    if (!submit_event(c, &sub->spec, &ev)) return;
+    const struct effects *e = turns_step(m->turns, &ev);
+    if (e->verdict != VERDICT_OK) {
+        answer_verdict(m, c->req, e);
+        return;
+    }
+    uint64_t id = e->session;
+    keep_document(m, id, sub);
+    const struct session *s = world_session(turns_world(m->turns), id);
+    CHECK(s != NULL);
+    struct session_view v;
+    view_live(m, s, &v);
+    struct answer *a = answer_new(m, c->req, 201);
+    text_fmt(a->location, sizeof(a->location), "/api/v1/sessions/%s", v.id);
+    wire_print(&wire_session_view, &v, &a->body);
+    wire_free(&wire_session_view, &v);
+    answer_send(a);
+}
+
+void api_session_create(struct api_call *c)
+{
+    static const char *const known[] = {NULL};
+    struct submission sub;
+    if (!api_query_only(c, known) || !read_key(c, &sub.idem)) return;
+    if (!is_new(c, &sub.idem)) return;
+    if (!turns_accepting(c->m->turns)) {
+        answer_now(c->m, c->req, 503, "unavailable", "",
+                   "the store is behind: ask again in a moment");
+        return;
+    }
+    if (!api_body(c, &wire_session_spec, &sub.spec)) return;
+    submit(c, &sub);
+    wire_free(&wire_session_spec, &sub.spec);
+}
+
+/* ---- showing ---- */
+
+static void answer_view(struct manager *m, struct http_req *req, int status,
+                        struct session_view *v)
+{
+    answer_object(m, req, status ? status : 200, &wire_session_view, v);
+    wire_free(&wire_session_view, v);
+}
+
+static void show_now(struct manager *m, struct http_req *req, void *arg)
+{
+    const struct session_ref *ref = arg;
+    struct session_view v;
+    const struct session *live = session_ref_live(m, ref);
+    if (live) {
+        view_live(m, live, &v);
+        view_add_spec(m, live->id, &v);
+        answer_view(m, req, ref->status, &v);
+        return;
+    }
+    struct session stored;
+    struct err err = {0};
+    int rc = session_ref_stored(m, ref, &stored, &err);
+    if (rc == 0) rc = view_stored(m, &stored, &v, &err);
+    if (rc == ERR_NOT_FOUND) {
+        session_ref_unknown(m, req, ref);
+    } else if (rc != 0) {
+        answer_err(m, req, &err);
+    } else {
+        view_add_spec(m, stored.id, &v);
+        answer_view(m, req, ref->status, &v);
+    }
+}
+
+void session_show_later(struct manager *m, struct http_req *req, const struct session_ref *ref)
+{
+    struct session_ref *own = mem_alloc(sizeof(*own));
+    *own = *ref;
+    api_after(m, req, show_now, own, mem_free);
+}
+
+void api_session_show(struct api_call *c)
+{
+    static const char *const known[] = {"wait", "timeout_ms", NULL};
+    struct session_ref ref;
+    int64_t timeout_ms = 30000;
+    if (!api_query_only(c, known) || !session_ref_of(c, &ref)) return;
+    if (!api_number(c, "timeout_ms", 0, API_WAIT_MAX_MS, &timeout_ms)) return;
+    struct str wait;
+    enum watch_for what;
+    if (http_query(c->req, "wait", &wait)) {
+        if (!watch_parse(wait, &what)) {
+            answer_now(c->m, c->req, 400, "invalid", "wait",
+                       "wait: expected placed, running or ended");
+            return;
+        }
+        const struct session *s = session_ref_live(c->m, &ref);
+        if (s && !watch_reached(what, s)) {
+            watch_add(c->m, c->req, s->id, what, timeout_ms);
+            return;
+        }
+    }
+    session_show_later(c->m, c->req, &ref);
+}
+
+/* ---- listing ---- */
+
+struct list_query {
+    struct store_filter filter;
+    char name[SESSION_NAME_MAX + 1];
+};
+
+static bool list_name(struct api_call *c, const char *param, struct str *ret)
+{
+    if (!http_query(c->req, param, ret) || ret->n == 0) {
+        *ret = (struct str){NULL, 0};
+        return true;
+    }
+    if (str_is_name(*ret, SESSION_NAME_MAX)) return true;
+    answer_now(c->m, c->req, 400, "invalid", param, "expected a name");
+    return false;
+}
+
+static bool list_refs(struct api_call *c, struct list_query *q)
+{
+    const struct world *w = turns_world(c->m->turns);
+    struct str owner, group, name;
+    if (!list_name(c, "owner", &owner) || !list_name(c, "group", &group) ||
+        !list_name(c, "name", &name))
+        return false;
+    const struct user *u = owner.n ? world_user_named(w, owner) : NULL;
+    const struct group *g = group.n ? world_group_named(w, group) : NULL;
+    if ((owner.n && !u) || (group.n && !g)) {
+        bool is_owner = owner.n && !u;
+        answer_problem(c->m, c->req, 400, "invalid", is_owner ? "owner" : "group",
+                       is_owner ? "owner: there is no such user" : "group: there is no such group");
+        return false;
+    }
+    q->filter.user = u ? u->id : 0;
+    q->filter.group = g ? g->id : 0;
+    bool fits = TEXT_SET(q->name, name);
+    CHECK(fits);
+    return true;
+}
+
+static bool list_query_of(struct api_call *c, struct list_query *q)
+{
+    static const char *const known[] = {"state", "owner", "group", "name", "limit", "cursor", NULL};
+    memset(q, 0, sizeof(*q));
+    if (!api_query_only(c, known) || !api_limit(c, &q->filter.limit)) return false;
+    int64_t before = 0;
+    if (!api_number(c, "cursor", 1, INT64_MAX, &before)) return false;
+    q->filter.before = (uint64_t)before;
+    struct str state = STR("live");
+    http_query(c->req, "state", &state);
+    if (str_eq(state, STR("live"))) q->filter.which = STORE_LIVE;
+    else if (str_eq(state, STR("ended"))) q->filter.which = STORE_ENDED;
+    else if (str_eq(state, STR("all"))) q->filter.which = STORE_ALL;
+    else {
+        answer_now(c->m, c->req, 400, "invalid", "state", "state: expected live, ended or all");
+        return false;
+    }
+    return list_refs(c, q);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x < y) - (x > y);
+}
+
+static bool passes(const struct session *s, const struct list_query *q)
+{
+    return s->state && (!q->filter.before || s->id < q->filter.before) &&
+           (!q->filter.user || s->user == q->filter.user) &&
+           (!q->filter.group || s->group == q->filter.group) &&
+           (!q->name[0] || strcmp(s->name, q->name) == 0);
+}
+
+static void list_live(struct manager *m, const struct list_query *q, struct session_list *out)
+{
+    const struct world *w = turns_world(m->turns);
+    VEC(uint64_t) ids = {0};
+    VEC_EACH(s, &w->sessions)
+        if (passes(s, q)) VEC_PUSH(&ids, s->id);
+    if (ids.n > 1) qsort(ids.v, ids.n, sizeof(ids.v[0]), newest_first);
+    for (uint32_t i = 0; i < ids.n && i < q->filter.limit; i++)
+        view_live(m, world_session(w, ids.v[i]), VEC_ADD(&out->items));
+    if (ids.n > q->filter.limit)
+        text_fmt(out->next, sizeof(out->next), "%llu",
+                 (unsigned long long)ids.v[q->filter.limit - 1]);
+    VEC_DONE(&ids);
+}
+
+static int list_stored(struct manager *m, const struct list_query *q, struct session_list *out,
+                       struct err *err)
+{
+    struct store_sessions rows = {0};
+    struct store_filter f = q->filter;
+    f.name = str_of(q->name);
+    int rc = store_read_sessions(m->reader, &f, &rows, err);
+    for (uint32_t i = 0; rc == 0 && i < rows.v.n; i++) {
+        const struct session *live = world_session(turns_world(m->turns), rows.v.v[i].id);
+        struct session_view v;
+        if (live) view_live(m, live, &v);
+        else rc = view_stored(m, &rows.v.v[i], &v, err);
+        if (rc == 0) VEC_PUSH(&out->items, v);
+    }
+    if (rc == 0 && rows.next)
+        text_fmt(out->next, sizeof(out->next), "%llu", (unsigned long long)rows.next);
+    VEC_DONE(&rows.v);
+    return rc;
+}
+
+static void list_now(struct manager *m, struct http_req *req, void *arg)
+{
+    const struct list_query *q = arg;
+    struct session_list list;
+    struct err err = {0};
+    wire_init(&wire_session_list, &list);
+    int rc = 0;
+    if (q->filter.which == STORE_LIVE) list_live(m, q, &list);
+    else rc = list_stored(m, q, &list, &err);
+    if (rc == 0) answer_object(m, req, 200, &wire_session_list, &list);
+    else answer_err(m, req, &err);
+    wire_free(&wire_session_list, &list);
+}
+
+void api_session_list(struct api_call *c)
+{
+    struct list_query q;
+    if (!list_query_of(c, &q)) return;
+    struct list_query *own = mem_alloc(sizeof(*own));
+    *own = q;
+    api_after(c->m, c->req, list_now, own, mem_free);
+}

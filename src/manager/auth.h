@@ -1,0 +1,49 @@
+/* manager/auth.h - who is calling: bearer tokens of people, join tokens of nodes.
+ *
+ * A token is "rota-" and 256 random bits in base64url; the store and this table
+ * hold its SHA-256 alone.  A join token is "rota-join-<secret>.<ca sha256>": the
+ * part before the dot is hashed, the rest tells the agent whom to trust.
+ *
+ * A join token expires, and belongs to the first name that used it: a node that
+ * did not get the answer may ask again, nobody else can. */
+#ifndef MANAGER_AUTH_H
+#define MANAGER_AUTH_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "store/store.h"
+
+#define AUTH_TOKEN_TEXT 80            /* with its end */
+#define AUTH_JOIN_TEXT 160
+#define AUTH_JOIN_FRESH "new join token" /* name of one that nobody has used */
+#define AUTH_JOIN_MS (60 * 60 * INT64_C(1000))
+
+struct auth {
+    VEC(struct store_token) tokens;
+    struct map_str by_hash;
+};
+
+void auth_done(struct auth *a);
+/* Replaces all that is known by what the store holds. */
+int auth_load(struct auth *a, struct store_reader *r, struct err *err);
+bool auth_has_api_token(const struct auth *a);
+void auth_add(struct auth *a, const struct store_token *t); /* or replaces */
+void auth_remove(struct auth *a, const char *hash);
+
+/* The user of an Authorization header, or 0. */
+uint32_t auth_user(const struct auth *a, struct str header, int64_t wall_ms);
+/* The join token that this text stands for, for this certificate name; NULL: refused. */
+const struct store_token *auth_join(const struct auth *a, struct str text, struct str cn,
+                                    int64_t wall_ms);
+
+/* Random; ret is what its owner gets to see, the struct is what is stored. */
+void auth_new_api(uint32_t user, struct str name, int64_t wall_ms, struct store_token *ret,
+                  char text[AUTH_TOKEN_TEXT]);
+void auth_new_join(uint32_t user, int64_t wall_ms, int64_t valid_ms, const char *ca_sha256,
+                   struct store_token *ret, char text[AUTH_JOIN_TEXT]);
+/* Hex SHA-256: of tokens, and of bodies under an Idempotency-Key. */
+void auth_hash(struct str text, char ret[65]);
+
+#endif

@@ -1,0 +1,355 @@
+/* manager/beat.c - one held request a node, answered as of a turn.
+ *
+ * Invariants: a peer holds at most one request; it is held with its parsed body,
+ * its timer armed and its on_close set, or not at all.  `changed` is the newest
+ * closed turn in which the node's wishes changed; a node that acted on a lower
+ * turn is answered without waiting. */
+#include "manager/beat.h"
+#include "base/check.h"
+#include "core/step.h"
+#include "manager/api.h"
+#include "manager/body.h"
+#include "wire/objects.h"
+#include "wire/sync.h"
+
+struct peer {
+    struct manager *m;
+    char name[NODE_NAME_MAX + 1];
+    uint32_t node;            /* id; 0: not in the world yet */
+    uint64_t epoch, seq;      /* of its newest request */
+    uint64_t changed;
+    struct http_req *req;     /* held; NULL: none */
+    struct sync_request *rq;  /* of the held one */
+    bool at_close;            /* answer it when the open turn is closed */
+    struct net_timer *timer;
+};
+
+/* ---- answering ---- */
+
+static void request_free(struct sync_request *rq)
+{
+    if (!rq) return;
+    wire_free(&wire_sync_request, rq);
+    mem_free(rq);
+}
+
+static void let_go(struct peer *p)
+{
+    p->req = NULL;
+    request_free(STEAL(p->rq));
+    p->at_close = false;
+    net_timer_stop(p->timer);
+}
+
+static void answer_init(const struct manager *m, const struct peer *p, uint64_t turn,
+                        struct sync_answer *a)
+{
+    wire_init(&wire_sync_answer, a);
+    a->protocol = WIRE_PROTOCOL;
+    TEXT_CLIP(a->cluster, str_of(m->cluster));
+    TEXT_CLIP(a->incarnation, str_of(m->incarnation));
+    a->turn = turn;
+    a->node_id = p->node;
+}
+
+/* Takes the held request; the answer is as of `turn`, which the world is at. */
+static void answer_held(struct peer *p, uint64_t turn)
+{
+    struct manager *m = p->m;
+    const struct world *w = turns_world(m->turns);
+    CHECK(p->req != NULL && w != NULL);
+    struct sync_answer sa;
+    answer_init(m, p, turn, &sa);
+    const struct node *n = world_node(w, p->node);
+    if (n) {
+        uint32_t count = 0;
+        step_wants(w, n, &sa.wants.v, &count);
+        sa.wants.n = sa.wants.cap = count;
+        body_add(m, p->rq, &sa);
+    }
+    struct answer *a = answer_new(m, p->req, 200);
+    strbuf_done(&a->body);
+    strbuf_init(&a->body, BEAT_ANSWER_MAX);
+    wire_print(&wire_sync_answer, &sa, &a->body);
+    wire_free(&wire_sync_answer, &sa);
+    http_req_on_close(p->req, NULL, NULL);
+    let_go(p);
+    answer_send(a);
+}
+
+/* As soon as an answer can be as of a whole turn. */
+static void answer_soon(struct peer *p)
+{
+    if (turns_is_open(p->m->turns)) p->at_close = true;
+    else answer_held(p, turns_newest(p->m->turns));
+}
+
+/* The older of two requests: an answer of a turn below the one it has acted on,
+ * which it ignores.  One that never had an answer gets a real one. */
+static void answer_superseded(struct peer *p)
+{
+    if (p->rq->turn == 0) {
+        answer_soon(p);
+        return;
+    }
+    struct sync_answer sa;
+    answer_init(p->m, p, p->rq->turn - 1, &sa);
+    AUTO_STRBUF struct strbuf b;
+    strbuf_init(&b, 4096);
+    wire_print(&wire_sync_answer, &sa, &b);
+    wire_free(&wire_sync_answer, &sa);
+    struct http_req *req = p->req;
+    http_req_on_close(req, NULL, NULL);
+    let_go(p);
+    p->m->http.by_class[2]++;
+    http_reply_json(req, 200, strbuf_str(&b));
+}
+
+static void on_poll_over(void *arg)
+{
+    struct peer *p = arg;
+    if (p->req && turns_world(p->m->turns)) answer_soon(p);
+}
+
+static void on_left(struct http_req *req, void *arg)
+{
+    struct peer *p = arg;
+    CHECK(p->req == req);
+    let_go(p);
+}
+
+/* ---- peers ---- */
+
+static struct peer *peer_of(struct manager *m, const char *name)
+{
+    struct beats *b = &m->beats;
+    uint32_t at = map_str_get(&b->by_name, str_of(name));
+    if (at != MAP_NONE) return b->peers.v[at];
+    struct peer *p = mem_alloc(sizeof(*p));
+    p->m = m;
+    bool fits = TEXT_SET(p->name, str_of(name));
+    CHECK(fits);
+    p->changed = turns_durable(m->turns);
+    p->timer = net_timer_new(m->loop, on_poll_over, p);
+    map_str_put(&b->by_name, str_of(name), b->peers.n);
+    VEC_PUSH(&b->peers, p);
+    return p;
+}
+
+void beat_closing(struct manager *m, const struct turn_batch *b)
+{
+    struct beats *all = &m->beats;
+    for (uint32_t i = 0; i < b->nodes.n; i++) {
+        const struct node *n = world_node(turns_world(m->turns), b->nodes.v[i]);
+        uint32_t at = n ? map_str_get(&all->by_name, str_of(n->name)) : MAP_NONE;
+        if (at == MAP_NONE) continue;
+        struct peer *p = all->peers.v[at];
+        p->changed = b->turn.no;
+        if (p->req) p->at_close = true;
+    }
+    VEC_EACH(p, &all->peers)
+        if ((*p)->at_close) answer_held(*p, b->turn.no);
+}
+
+void beat_done(struct manager *m)
+{
+    VEC_EACH(p, &m->beats.peers) {
+        net_timer_free((*p)->timer);
+        request_free((*p)->rq);
+        mem_free(*p);
+    }
+    VEC_DONE(&m->beats.peers);
+    map_str_done(&m->beats.by_name);
+}
+
+void beat_lost(struct manager *m)
+{
+    VEC_EACH(p, &m->beats.peers) {
+        struct http_req *req = (*p)->req;
+        if (!req) continue;
+        http_req_on_close(req, NULL, NULL);
+        let_go(*p);
+        answer_lost(m, req);
+    }
+    beat_done(m);
+}
+
+uint32_t beat_held(const struct manager *m)
+{
+    uint32_t n = 0;
+    VEC_EACH(p, &m->beats.peers) n += (*p)->req != NULL;
+    return n;
+}
+
+/* ---- what a node says about itself ---- */
+
+static bool info_to_node(const struct world *w, const struct sync_request *rq, struct node *n,
+                         struct err *err)
+{
+    const struct sync_info *in = &rq->info;
+    memset(n, 0, sizeof(*n));
+    struct str group = in->group[0] ? str_of(in->group) : STR("default");
+    const struct group *g = world_group_named(w, group);
+    if (!g) {
+        err_set(err, ERR_INVALID, "there is no group \"%.*s\"", (int)group.n, group.p);
+        err_field(err, "info.group");
+        return false;
+    }
+    n->group = g->id;
+    bool fits = TEXT_SET(n->name, str_of(rq->node)) && TEXT_SET(n->boot_id, str_of(rq->boot_id)) &&
+                TEXT_SET(n->data_addr, str_of(in->data_addr)) &&
+                TEXT_SET(n->version, str_of(in->version)) && TEXT_SET(n->facts, str_of(in->facts));
+    CHECK(fits);
+    n->capacity.v[SLOT_CPU] = in->cpu_milli;
+    n->capacity.v[SLOT_MEM] = in->mem_bytes;
+    n->capacity.v[SLOT_GPU] = in->n_devices;
+    n->epoch = rq->epoch;
+    n->n_devices = in->n_devices;
+    for (uint32_t i = 0; i < in->n_devices; i++) {
+        const struct sync_device *d = &in->devices[i];
+        struct device *to = &n->devices[i];
+        if (d->index != i) {
+            err_set(err, ERR_INVALID, "devices are numbered from 0 in order");
+            err_field(err, "info.devices");
+            return false;
+        }
+        fits = TEXT_SET(to->uuid, str_of(d->uuid)) && TEXT_SET(to->model, str_of(d->model));
+        CHECK(fits);
+        to->mem_bytes = d->mem_bytes;
+        to->healthy = d->healthy;
+        to->simulated = d->simulated;
+    }
+    return true;
+}
+
+static bool same_devices(const struct node *a, const struct node *b)
+{
+    if (a->n_devices != b->n_devices) return false;
+    for (uint32_t i = 0; i < a->n_devices; i++) {
+        const struct device *x = &a->devices[i], *y = &b->devices[i];
+        if (strcmp(x->uuid, y->uuid) != 0 || strcmp(x->model, y->model) != 0 ||
+            x->mem_bytes != y->mem_bytes || x->healthy != y->healthy ||
+            x->simulated != y->simulated)
+            return false;
+    }
+    return true;
+}
+
+static bool same_node(const struct node *a, const struct node *b)
+{
+    return a->group == b->group && a->epoch == b->epoch &&
+           memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 &&
+           strcmp(a->boot_id, b->boot_id) == 0 && strcmp(a->data_addr, b->data_addr) == 0 &&
+           strcmp(a->version, b->version) == 0 && strcmp(a->facts, b->facts) == 0 &&
+           same_devices(a, b);
+}
+
+/* The node is in the world and is as it says; false: refused, and answered. */
+static bool introduce(struct api_call *c, struct peer *p, const struct sync_request *rq)
+{
+    const struct world *w = turns_world(c->m->turns);
+    struct event ev = {.kind = EVENT_NODE_JOIN};
+    struct err err = {0};
+    if (!info_to_node(w, rq, &ev.u.join.node, &err)) {
+        answer_err(c->m, c->req, &err);
+        return false;
+    }
+    const struct node *have = world_node_named(w, str_of(rq->node));
+    p->node = have ? have->id : 0;
+    if (have && same_node(have, &ev.u.join.node)) return true;
+    const struct effects *e = turns_step(c->m->turns, &ev);
+    if (e->verdict != VERDICT_OK) {
+        answer_verdict(c->m, c->req, e);
+        return false;
+    }
+    p->node = e->node;
+    return true;
+}
+
+static void report(struct manager *m, const struct peer *p, const struct sync_request *rq)
+{
+    struct event ev = {.kind = EVENT_NODE_REPORT};
+    ev.u.report = (struct event_report){.node = p->node,
+                                        .epoch = rq->epoch,
+                                        .seq = rq->seq,
+                                        .turn = rq->turn,
+                                        .members = rq->members.v,
+                                        .n_members = rq->members.n};
+    turns_step(m->turns, &ev);
+}
+
+/* ---- the request ---- */
+
+static bool refuse(struct api_call *c, int status, const char *code, const char *field,
+                   const char *text)
+{
+    answer_now(c->m, c->req, status, code, field, text);
+    return false;
+}
+
+/* Is it of this cluster, and from who it says?  False: answered. */
+static bool admit(struct api_call *c, const struct sync_request *rq)
+{
+    char cn[NODE_NAME_MAX + 16];
+    text_fmt(cn, sizeof(cn), "agent:%s", rq->node);
+    if (!str_eq(c->req->tls_cn, str_of(cn)))
+        return refuse(c, 403, "denied", "node", "the certificate is of another node");
+    if (rq->protocol != WIRE_PROTOCOL)
+        return refuse(c, 400, "unsupported", "protocol", "this manager speaks protocol 1");
+    if (strcmp(rq->cluster, c->m->cluster) != 0)
+        return refuse(c, 409, "conflict", "cluster", "this is another cluster");
+    if (!rq->full) return refuse(c, 400, "invalid", "full", "lists are always full");
+    return true;
+}
+
+static void hold(struct peer *p, struct http_req *req, struct sync_request *rq)
+{
+    int64_t poll_ms = rq->poll_ms;
+    if (poll_ms < BEAT_POLL_MIN_MS) poll_ms = BEAT_POLL_MIN_MS;
+    if (poll_ms > BEAT_POLL_MAX_MS) poll_ms = BEAT_POLL_MAX_MS;
+    p->req = req;
+    p->rq = rq;
+    http_req_on_close(req, on_left, p);
+    net_timer_set(p->timer, poll_ms, 0);
+}
+
+static bool is_newer(const struct peer *p, const struct sync_request *rq)
+{
+    return rq->epoch > p->epoch || (rq->epoch == p->epoch && rq->seq > p->seq);
+}
+
+/* True: the request and its body belong to the peer now. */
+static bool take(struct api_call *c, struct sync_request *rq)
+{
+    if (!admit(c, rq)) return false;
+    struct peer *p = peer_of(c->m, rq->node);
+    if (!is_newer(p, rq))
+        return refuse(c, 409, "conflict", "seq", "a newer request of this node was seen");
+    if (p->req) {
+        answer_superseded(p);
+        if (p->req) return refuse(c, 503, "unavailable", "", "the first answer is on its way");
+    }
+    bool same_store = strcmp(rq->incarnation, c->m->incarnation) == 0;
+    if (same_store) {
+        if (!introduce(c, p, rq)) return false;
+        report(c->m, p, rq);
+    }
+    p->epoch = rq->epoch;
+    p->seq = rq->seq;
+    hold(p, c->req, rq);
+    /* What it knows of another incarnation means nothing here, but it has to hear of ours. */
+    if (!same_store || rq->need.n > 0 || rq->turn == 0 || rq->turn < p->changed) answer_soon(p);
+    return true;
+}
+
+void api_agent_sync(struct api_call *c)
+{
+    struct err err = {0};
+    struct sync_request *rq = mem_alloc(sizeof(*rq));
+    if (wire_parse(&wire_sync_request, c->req->body, rq, &err) != 0) {
+        answer_err(c->m, c->req, &err);
+        mem_free(rq);
+        return;
+    }
+    if (!take(c, rq)) request_free(rq);
+}

@@ -1,0 +1,36 @@
+/* manager/beat.h - agents: each beat says all that is, and is held until there is
+ * something to hear.
+ *
+ * At most one request of a node is held; a newer one releases the older.  An
+ * answer is the full list of wishes as of one turn, made when that turn is
+ * closed and sent when it is durable: a node that acts on turn N has seen every
+ * row made up to N.  A beat that changes nothing stores nothing.
+ * docs/spec/node.md, "Agent and manager" */
+#ifndef MANAGER_BEAT_H
+#define MANAGER_BEAT_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/map.h"
+#include "base/vec.h"
+
+struct manager;
+struct turn_batch;
+struct peer;
+
+#define BEAT_POLL_MIN_MS 20
+#define BEAT_POLL_MAX_MS 60000
+#define BEAT_BODIES_BYTES ((size_t)8 << 20) /* in one answer; the rest is asked for again */
+#define BEAT_REQUEST_MAX ((size_t)16 << 20)
+#define BEAT_ANSWER_MAX ((size_t)64 << 20)
+
+struct beats {
+    VEC(struct peer *) peers; /* one a node name, never removed while the world lives */
+    struct map_str by_name;
+};
+
+void beat_closing(struct manager *m, const struct turn_batch *b);
+void beat_lost(struct manager *m); /* held requests are told to come again */
+void beat_done(struct manager *m);
+uint32_t beat_held(const struct manager *m); /* nodes whose request is held now */
+
+#endif

@@ -1,0 +1,14 @@
+/* manager/body.h - what an agent needs to make a container, sent where it lacks it. */
+#ifndef MANAGER_BODY_H
+#define MANAGER_BODY_H
+
+struct manager;
+struct sync_request;
+struct sync_answer;
+
+/* Bodies of the wished members that the node neither lists nor has refused to
+ * need: those it does not list, and those it asks for.  What does not fit into
+ * one answer, or cannot be read now, is left out: the node asks again. */
+void body_add(struct manager *m, const struct sync_request *rq, struct sync_answer *a);
+
+#endif

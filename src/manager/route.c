@@ -1,0 +1,174 @@
+/* manager/route.c - the table of requests, and the way from a path to its handler. */
+#include "manager/route.h"
+#include "base/check.h"
+
+#define P SIDE_PEOPLE
+#define A SIDE_AGENTS
+
+const struct route routes[] = {
+    {HTTP_POST, "/api/v1/sessions", P, GATE_TOKEN, OBJECT_SESSION, ACTION_CREATE, true,
+     api_session_create, "Submit a session; Idempotency-Key makes a repeat harmless."},
+    {HTTP_GET, "/api/v1/sessions", P, GATE_TOKEN, OBJECT_SESSION, ACTION_LIST, true,
+     api_session_list, "Sessions, newest first: ?state= &owner= &group= &name= &limit= &cursor=."},
+    {HTTP_GET, "/api/v1/sessions/{id}", P, GATE_TOKEN, OBJECT_SESSION, ACTION_READ, true,
+     api_session_show, "One session; ?wait=placed|running|ended &timeout_ms= waits for it."},
+    {HTTP_DELETE, "/api/v1/sessions/{id}", P, GATE_TOKEN, OBJECT_SESSION, ACTION_STOP, true,
+     api_session_stop, "The same as POST .../stop."},
+    {HTTP_GET, "/api/v1/sessions/{id}/why", P, GATE_TOKEN, OBJECT_SESSION, ACTION_READ, true,
+     api_session_why, "Why it is where it is, with every number."},
+    {HTTP_GET, "/api/v1/sessions/{id}/history", P, GATE_TOKEN, OBJECT_SESSION, ACTION_READ, true,
+     api_session_history, "What happened to it, oldest first: ?limit= &cursor=."},
+    {HTTP_POST, "/api/v1/sessions/{id}/stop", P, GATE_TOKEN, OBJECT_SESSION, ACTION_STOP, true,
+     api_session_stop, "End it: SIGTERM, grace, SIGKILL."},
+    {HTTP_POST, "/api/v1/sessions/{id}/signal", P, GATE_TOKEN, OBJECT_SESSION, ACTION_SIGNAL, true,
+     api_session_signal, "Send a signal to its running containers."},
+    {HTTP_POST, "/api/v1/sessions/{id}/tickets", P, GATE_TOKEN, OBJECT_SESSION, ACTION_LOGS, true,
+     api_session_ticket, "A short-lived permission to read logs, exec or attach by the proxy."},
+    {HTTP_GET, "/api/v1/queue", P, GATE_TOKEN, OBJECT_SESSION, ACTION_LIST, true, api_queue_list,
+     "What waits, in scheduling order, with the reason: ?group= &limit= &cursor=."},
+    {HTTP_GET, "/api/v1/nodes", P, GATE_TOKEN, OBJECT_NODE, ACTION_LIST, true, api_node_list,
+     "Nodes by name."},
+    {HTTP_GET, "/api/v1/nodes/{id}", P, GATE_TOKEN, OBJECT_NODE, ACTION_READ, true, api_node_show,
+     "One node and who holds its devices."},
+    {HTTP_POST, "/api/v1/nodes/{id}/cordon", P, GATE_TOKEN, OBJECT_NODE, ACTION_UPDATE, true,
+     api_node_cordon, "Place nothing new on it."},
+    {HTTP_POST, "/api/v1/nodes/{id}/uncordon", P, GATE_TOKEN, OBJECT_NODE, ACTION_UPDATE, true,
+     api_node_uncordon, "Place work on it again."},
+    {HTTP_POST, "/api/v1/nodes/{id}/forget", P, GATE_TOKEN, OBJECT_NODE, ACTION_DELETE, true,
+     api_node_forget, "The machine is gone for good: its sessions end as lost."},
+    {HTTP_GET, "/api/v1/groups", P, GATE_TOKEN, OBJECT_GROUP, ACTION_LIST, true, api_group_list,
+     "Groups of nodes and their policy."},
+    {HTTP_GET, "/api/v1/groups/{id}", P, GATE_TOKEN, OBJECT_GROUP, ACTION_READ, true,
+     api_group_show, "One group."},
+    {HTTP_PUT, "/api/v1/groups/{id}", P, GATE_TOKEN, OBJECT_GROUP, ACTION_UPDATE, true,
+     api_group_put, "Make or change a group; what is absent stays as it is."},
+    {HTTP_GET, "/api/v1/events", P, GATE_TOKEN, OBJECT_EVENT, ACTION_LIST, true, api_event_stream,
+     "Server-sent events, resumable by Last-Event-ID: ?session=."},
+    {HTTP_POST, "/api/v1/tokens/join", P, GATE_TOKEN, OBJECT_TOKEN, ACTION_CREATE, true,
+     api_join_token, "A token with which one node or proxy may join."},
+    {HTTP_GET, "/api/v1/version", P, GATE_TOKEN, OBJECT_CLUSTER, ACTION_READ, false, api_version,
+     "Version, protocol, cluster and store incarnation."},
+    {HTTP_GET, "/api/v1/admin/dump", P, GATE_TOKEN, OBJECT_CLUSTER, ACTION_ADMIN, true, api_dump,
+     "Every stored fact in one canonical text."},
+    {HTTP_GET, "/metrics", P, GATE_TOKEN, OBJECT_CLUSTER, ACTION_READ, false, api_metrics,
+     "Figures in Prometheus' text form."},
+    {HTTP_GET, "/healthz", P, GATE_OPEN, OBJECT_CLUSTER, ACTION_READ, false, api_health,
+     "The process answers."},
+    {HTTP_GET, "/readyz", P, GATE_OPEN, OBJECT_CLUSTER, ACTION_READ, false, api_ready,
+     "The world is loaded and the store takes turns."},
+    {HTTP_POST, "/agent/v1/join", A, GATE_JOIN, OBJECT_NODE, ACTION_CREATE, true, api_agent_join,
+     "A node or proxy shows a join token and gets its certificate."},
+    {HTTP_POST, "/agent/v1/sync", A, GATE_NODE, OBJECT_NODE, ACTION_UPDATE, true, api_agent_sync,
+     "A node says all that is and hears all that is wanted."},
+    {HTTP_GET, "/healthz", A, GATE_OPEN, OBJECT_CLUSTER, ACTION_READ, false, api_health,
+     "The process answers."},
+};
+const uint32_t n_routes = ARRAY_LEN(routes);
+
+#undef P
+#undef A
+
+/* Both begin with '/'.  One segment of the pattern may be "{id}": any text but an empty one. */
+static bool path_matches(struct str pattern, struct str path, struct str *ret_id)
+{
+    while (pattern.n > 0) {
+        if (pattern.p[0] == '{') {
+            struct str id = path;
+            for (id.n = 0; id.n < path.n && path.p[id.n] != '/'; id.n++) {}
+            if (id.n == 0) return false;
+            *ret_id = id;
+            path = str_n(path.p + id.n, path.n - id.n);
+            struct str name;
+            bool more = str_cut(&pattern, '}', &name);
+            CHECK(more);
+            continue;
+        }
+        if (path.n == 0 || path.p[0] != pattern.p[0]) return false;
+        path = str_n(path.p + 1, path.n - 1);
+        pattern = str_n(pattern.p + 1, pattern.n - 1);
+    }
+    return path.n == 0;
+}
+
+const struct route *route_find(enum route_side side, enum http_method method, struct str path,
+                               struct str *ret_id, char ret_allowed[64])
+{
+    if (method == HTTP_HEAD) method = HTTP_GET;
+    ret_allowed[0] = '\0';
+    for (uint32_t i = 0; i < n_routes; i++) {
+        const struct route *r = &routes[i];
+        struct str id = {NULL, 0};
+        if (r->side != side || !path_matches(str_of(r->pattern), path, &id)) continue;
+        if (r->method == method) {
+            *ret_id = id;
+            return r;
+        }
+        size_t n = strlen(ret_allowed);
+        text_fmt(ret_allowed + n, 64 - n, "%s%s", n ? ", " : "", http_method_name(r->method));
+    }
+    return NULL;
+}
+
+static void refuse_unknown(struct manager *m, struct http_req *req, const char *allowed)
+{
+    if (allowed[0] == '\0') {
+        answer_now(m, req, 404, "not_found", "", "there is no such address in this API");
+        return;
+    }
+    http_reply_header(req, "Allow", str_of(allowed));
+    answer_now(m, req, 405, "invalid", "", "this address does not take that method");
+}
+
+static bool refuse_loading(struct manager *m, struct http_req *req)
+{
+    http_reply_header(req, "Retry-After", STR("1"));
+    answer_now(m, req, 503, "unavailable", "", "the manager is loading its state: ask again");
+    return false;
+}
+
+/* False: it has been answered. */
+static bool pass_token(struct api_call *c)
+{
+    struct manager *m = c->m;
+    struct world *w = turns_world(m->turns);
+    if (!w && m->auth.tokens.n == 0) return refuse_loading(m, c->req);
+    c->user = auth_user(&m->auth, http_header(c->req, "Authorization"), net_wall_ms());
+    if (c->user == 0) {
+        http_reply_header(c->req, "WWW-Authenticate", STR("Bearer"));
+        answer_now(m, c->req, 401, "unauthorized", "",
+                   "a valid token is needed: Authorization: Bearer TOKEN");
+        return false;
+    }
+    if (!w) return true; /* what does not need the world says nothing about objects */
+    const struct user *u = world_user(w, c->user);
+    if (u && access_allows(u->role, c->route->kind, c->route->action)) return true;
+    char text[128];
+    text_fmt(text, sizeof(text), "this needs the permission to %s %s",
+             action_name(c->route->action), object_kind_name(c->route->kind));
+    answer_now(m, c->req, 403, "denied", "", text);
+    return false;
+}
+
+static void dispatch(struct manager *m, struct http_req *req, enum route_side side)
+{
+    char allowed[64];
+    struct api_call c = {.m = m, .req = req};
+    c.route = route_find(side, req->method, req->path, &c.id, allowed);
+    if (!c.route) {
+        refuse_unknown(m, req, allowed);
+        return;
+    }
+    if (c.route->gate == GATE_TOKEN && !pass_token(&c)) return;
+    if (c.route->gate == GATE_NODE && req->tls_cn.n == 0) {
+        answer_now(m, req, 401, "unauthorized", "", "a client certificate of this cluster is needed");
+        return;
+    }
+    if (c.route->world && !turns_world(m->turns)) {
+        refuse_loading(m, req);
+        return;
+    }
+    c.route->handler(&c);
+}
+
+void route_people(void *manager, struct http_req *req) { dispatch(manager, req, SIDE_PEOPLE); }
+void route_agents(void *manager, struct http_req *req) { dispatch(manager, req, SIDE_AGENTS); }

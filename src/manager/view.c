@@ -1,0 +1,279 @@
+/* manager/view.c - sessions and their reasons as people read them. */
+#include "manager/view.h"
+#include <stdlib.h>
+#include "base/check.h"
+#include "core/explain.h"
+#include "core/model/pool.h"
+
+static void put_session_id(char ret[24], uint64_t id)
+{
+    if (id) session_id_format(id, ret);
+    else ret[0] = '\0';
+}
+
+void view_slots(const struct slots *s, struct slots_view *ret)
+{
+    ret->cpu_milli = s->v[SLOT_CPU];
+    ret->mem_bytes = s->v[SLOT_MEM];
+    ret->gpu = s->v[SLOT_GPU];
+}
+
+void view_end_text(const struct session *s, char *dst, size_t cap)
+{
+    const struct member_end *e = &s->end;
+    struct strbuf b;
+    strbuf_init(&b, 512);
+    strbuf_fmt(&b, "ended: %s", session_outcome_name(s->outcome));
+    if (s->started_ms > 0 && e->signal) strbuf_fmt(&b, ", signal %d", e->signal);
+    else if (s->started_ms > 0 && e->exit_code >= 0) strbuf_fmt(&b, ", exit code %d", e->exit_code);
+    if (e->oom) strbuf_puts(&b, ", out of memory");
+    if (e->detail[0]) strbuf_fmt(&b, " (%s)", e->detail);
+    text_clip(dst, cap, strbuf_str(&b));
+    strbuf_done(&b);
+}
+
+/* Everything but nodes and reason. */
+static void fill(const struct manager *m, const struct session *s, struct session_view *v)
+{
+    const struct world *w = turns_world(m->turns);
+    const struct user *u = world_user(w, s->user);
+    const struct project *p = world_project(w, s->project);
+    const struct group *g = world_group(w, s->group);
+    wire_init(&wire_session_view, v);
+    session_id_format(s->id, v->id);
+    TEXT_CLIP(v->name, str_of(s->name));
+    TEXT_CLIP(v->owner, str_of(u ? u->name : ""));
+    TEXT_CLIP(v->project, str_of(p ? p->name : ""));
+    TEXT_CLIP(v->group, str_of(g ? g->name : ""));
+    v->kind = s->kind;
+    v->state = s->state;
+    v->outcome = s->outcome;
+    v->priority = s->priority;
+    v->attempt = s->attempt;
+    v->failed_starts = s->failed_starts;
+    v->members = s->members;
+    struct slots total;
+    if (session_total(s, &total)) view_slots(&total, &v->total);
+    v->n_roles = s->n_roles;
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        const struct role *r = &s->roles[i];
+        struct role_view *rv = &v->roles[i];
+        TEXT_CLIP(rv->name, str_of(r->name));
+        rv->count = r->count;
+        rv->cpu_milli = r->slots.v[SLOT_CPU];
+        rv->mem_bytes = r->slots.v[SLOT_MEM];
+        rv->gpu = r->slots.v[SLOT_GPU];
+    }
+    wire_time_format(s->submitted_wall_ms, v->submitted_at);
+    wire_time_format(s->started_wall_ms, v->started_at);
+    wire_time_format(s->ended_wall_ms, v->ended_at);
+    v->time_limit_ms = s->time_limit_ms > 0 ? s->time_limit_ms : 0;
+    int64_t age_ms = turns_core_ms(m->turns) - s->since_ms;
+    v->age_ms = age_ms > 0 ? age_ms : 0;
+    v->exit_code = -1;
+    if (s->outcome != OUTCOME_NONE) {
+        v->exit_code = s->started_ms > 0 || s->end.exit_code > 0 ? s->end.exit_code : -1;
+        v->signal = s->end.signal;
+        v->oom = s->end.oom;
+        TEXT_CLIP(v->detail, str_of(s->end.detail));
+    }
+    v->alarm = s->alarm;
+}
+
+static int by_natural_name(const void *a, const void *b)
+{
+    return str_natural_cmp(str_of(*(char *const *)a), str_of(*(char *const *)b));
+}
+
+static void add_node(struct wire_texts *nodes, const char *name)
+{
+    for (uint32_t i = 0; i < nodes->n; i++)
+        if (strcmp(nodes->v[i], name) == 0) return;
+    wire_texts_add(nodes, str_of(name));
+}
+
+static void sort_nodes(struct wire_texts *nodes)
+{
+    if (nodes->n > 1) qsort(nodes->v, nodes->n, sizeof(nodes->v[0]), by_natural_name);
+}
+
+void view_live(const struct manager *m, const struct session *s, struct session_view *ret)
+{
+    const struct world *w = turns_world(m->turns);
+    fill(m, s, ret);
+    for (const struct alloc *a = world_allocs_of_session(w, s); a;
+         a = world_next_of_session(w, a)) {
+        const struct node *n = world_node(w, a->node);
+        if (n && a->ref.attempt == s->attempt && !a->revoked) add_node(&ret->nodes, n->name);
+    }
+    sort_nodes(&ret->nodes);
+    struct why why;
+    explain_session(w, s, &why);
+    struct strbuf b;
+    strbuf_init(&b, 4096);
+    explain_text(w, s, &why, &b);
+    TEXT_CLIP(ret->reason, strbuf_str(&b));
+    strbuf_done(&b);
+}
+
+int view_stored(struct manager *m, const struct session *s, struct session_view *ret,
+                struct err *err)
+{
+    struct store_placements all = {0};
+    int rc = store_read_placements(m->reader, s->id, &all, err);
+    if (rc != 0) {
+        VEC_DONE(&all.v);
+        return rc;
+    }
+    fill(m, s, ret);
+    VEC_EACH(p, &all.v)
+        if (p->alloc.ref.attempt == s->attempt) add_node(&ret->nodes, p->node);
+    VEC_DONE(&all.v);
+    sort_nodes(&ret->nodes);
+    view_end_text(s, ret->reason, sizeof(ret->reason));
+    return 0;
+}
+
+void view_add_spec(struct manager *m, uint64_t session, struct session_view *v)
+{
+    struct str doc = doc_cache_get(&m->docs, session);
+    if (doc.p) {
+        v->spec = mem_strndup(doc.p, doc.n);
+        return;
+    }
+    char *text = NULL;
+    if (store_read_doc(m->reader, session, &text, NULL) == 0) v->spec = text;
+}
+
+static void why_names(const struct session *s, struct why_view *v)
+{
+    wire_init(&wire_why_view, v);
+    session_id_format(s->id, v->session);
+    TEXT_CLIP(v->name, str_of(s->name));
+    v->state = s->state;
+    v->failed_starts = s->failed_starts;
+}
+
+void view_why(const struct manager *m, const struct session *s, struct why_view *ret)
+{
+    const struct world *w = turns_world(m->turns);
+    struct why why;
+    explain_session(w, s, &why);
+    why_names(s, ret);
+    ret->kind = why.kind;
+    struct strbuf b;
+    strbuf_init(&b, 4096);
+    explain_text(w, s, &why, &b);
+    TEXT_CLIP(ret->text, strbuf_str(&b));
+    strbuf_done(&b);
+    put_session_id(ret->blocker, why.blocker);
+    ret->place = why.place;
+    ret->queue_length = why.queue_length;
+    ret->nodes = why.nodes;
+    ret->unreachable = why.unreachable;
+    ret->cordoned = why.cordoned;
+    ret->too_small = why.too_small;
+    ret->busy = why.busy;
+    const struct node *near = why.nearest_node ? world_node(w, why.nearest_node) : NULL;
+    TEXT_CLIP(ret->nearest_node, str_of(near ? near->name : ""));
+    view_slots(&why.missing, &ret->missing);
+    int64_t now_ms = turns_core_ms(m->turns);
+    ret->since_ms = now_ms > why.since_ms ? now_ms - why.since_ms : 0;
+    if (why.kind == WHY_WAITING && why.retry_ms > now_ms) ret->retry_in_ms = why.retry_ms - now_ms;
+}
+
+void view_why_ended(const struct session *s, struct why_view *ret)
+{
+    why_names(s, ret);
+    ret->kind = WHY_NONE;
+    view_end_text(s, ret->text, sizeof(ret->text));
+}
+
+/* ---- nodes, groups, history ---- */
+
+static const char *node_state(const struct node *n)
+{
+    if (!n->heard) return "unheard";
+    if (n->unreachable) return "unreachable";
+    return n->cordoned ? "cordoned" : "ready";
+}
+
+static void view_devices(const struct world *w, const struct node *n, struct node_view *v)
+{
+    v->n_devices = n->n_devices;
+    for (uint32_t i = 0; i < n->n_devices; i++) {
+        const struct device *d = &n->devices[i];
+        struct device_view *dv = &v->devices[i];
+        dv->index = i;
+        TEXT_CLIP(dv->uuid, str_of(d->uuid));
+        TEXT_CLIP(dv->model, str_of(d->model));
+        dv->mem_bytes = d->mem_bytes;
+        dv->healthy = d->healthy;
+        dv->simulated = d->simulated;
+        if (d->simulated) v->simulated = true;
+    }
+    for (const struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
+        v->sessions++;
+        for (uint32_t i = 0; i < n->n_devices; i++)
+            if (a->devices & (1u << i)) put_session_id(v->devices[i].session, a->ref.session);
+    }
+}
+
+void view_node(const struct manager *m, const struct node *n, struct node_view *ret)
+{
+    const struct world *w = turns_world(m->turns);
+    wire_init(&wire_node_view, ret);
+    ret->id = n->id;
+    TEXT_CLIP(ret->name, str_of(n->name));
+    const struct group *g = world_group(w, n->group);
+    TEXT_CLIP(ret->group, str_of(g ? g->name : ""));
+    TEXT_CLIP(ret->state, str_of(node_state(n)));
+    ret->cordoned = n->cordoned;
+    ret->unreachable = n->unreachable;
+    view_slots(&n->capacity, &ret->capacity);
+    view_slots(&n->used, &ret->used);
+    view_devices(w, n, ret);
+    int64_t silent_ms = turns_core_ms(m->turns) - n->heard_ms;
+    ret->silent_ms = silent_ms > 0 ? silent_ms : 0;
+    TEXT_CLIP(ret->data_addr, str_of(n->data_addr));
+    TEXT_CLIP(ret->version, str_of(n->version));
+    TEXT_CLIP(ret->facts, str_of(n->facts));
+    TEXT_CLIP(ret->boot_id, str_of(n->boot_id));
+}
+
+void view_group(const struct manager *m, const struct group *g, struct group_view *ret)
+{
+    const struct world *w = turns_world(m->turns);
+    wire_init(&wire_group_view, ret);
+    ret->id = g->id;
+    TEXT_CLIP(ret->name, str_of(g->name));
+    ret->on_blocked = g->on_blocked;
+    ret->time_limit_batch_ms = g->time_limit_ms[KIND_BATCH];
+    ret->time_limit_interactive_ms = g->time_limit_ms[KIND_INTERACTIVE];
+    ret->time_limit_service_ms = g->time_limit_ms[KIND_SERVICE];
+    VEC_EACH(n, &w->nodes)
+        if (n->name[0] && n->group == g->id) ret->nodes++;
+    VEC_EACH(s, &w->sessions)
+        if (s->state && s->group == g->id) ret->live++;
+    pool_entries(w, g->id, &ret->pending);
+}
+
+void view_event(struct manager *m, uint64_t turn, uint32_t index, const struct history *h,
+                const char *session_name, struct event_view *ret)
+{
+    const struct world *w = turns_world(m->turns);
+    wire_init(&wire_event_view, ret);
+    text_fmt(ret->id, sizeof(ret->id), "%llu.%u", (unsigned long long)turn, index);
+    TEXT_CLIP(ret->event, str_of(history_name(h->what)));
+    wire_time_format(h->wall_ms, ret->at);
+    put_session_id(ret->session, h->session);
+    TEXT_CLIP(ret->name, str_of(session_name));
+    const struct node *n = h->node && w ? world_node(w, h->node) : NULL;
+    TEXT_CLIP(ret->node, str_of(n ? n->name : ""));
+    const struct user *u = h->actor && w ? world_user(w, h->actor) : NULL;
+    TEXT_CLIP(ret->actor, str_of(u ? u->name : ""));
+    if (h->session && h->state) TEXT_CLIP(ret->state, str_of(session_state_name(h->state)));
+    if (h->session && h->outcome) TEXT_CLIP(ret->outcome, str_of(session_outcome_name(h->outcome)));
+    ret->attempt = h->attempt;
+    TEXT_CLIP(ret->text, str_of(h->text));
+}

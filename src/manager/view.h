@@ -1,0 +1,27 @@
+/* manager/view.h - what people read, made from the world and the store.
+ *
+ * A live session is shown from the world, an ended one from its stored row: no
+ * view mixes two moments but for documents, which never change. */
+#ifndef MANAGER_VIEW_H
+#define MANAGER_VIEW_H
+#include "manager/manager.h"
+#include "wire/objects.h"
+
+/* Views own parts: wire_free with their table.  `ret` is overwritten. */
+void view_live(const struct manager *m, const struct session *s, struct session_view *ret);
+/* From its row; the nodes are read from the store. */
+int view_stored(struct manager *m, const struct session *s, struct session_view *ret,
+                struct err *err);
+/* Adds the submission document, from memory or the store; absent when neither has it. */
+void view_add_spec(struct manager *m, uint64_t session, struct session_view *v);
+void view_node(const struct manager *m, const struct node *n, struct node_view *ret);
+void view_group(const struct manager *m, const struct group *g, struct group_view *ret);
+void view_event(struct manager *m, uint64_t turn, uint32_t index, const struct history *h,
+                const char *session_name, struct event_view *ret);
+void view_why(const struct manager *m, const struct session *s, struct why_view *ret);
+void view_why_ended(const struct session *s, struct why_view *ret);
+void view_slots(const struct slots *s, struct slots_view *ret);
+/* "ended: ..." in words. */
+void view_end_text(const struct session *s, char *dst, size_t cap);
+
+#endif
