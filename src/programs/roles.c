@@ -47,7 +47,7 @@ static const char *const names[ROLES] = {"manager", "agent", "proxy"};
 
 /* ---- where things are ---- */
 
-static int find_programs(struct roles *r, struct err *err)
+static int find_binaries(struct roles *r, struct err *err)
 {
     static const char *const places[] = {"rota-shim", "../shim/rota-shim",
                                          "../lib/rota/rota-shim", "../libexec/rota/rota-shim"};
@@ -250,7 +250,7 @@ static void start_role(struct part *part)
     }
     struct api_request rq = {.method = "POST", .target = "/api/v1/tokens/join",
                              .body = STR("{}"), .timeout_ms = 5000};
-    part->asking = api_send(part->all->api, &rq, on_token, role);
+    part->asking = api_send(part->all->api, &rq, on_token, part);
 }
 
 static void on_again(void *arg_) { start_role(arg_); }
@@ -362,7 +362,7 @@ struct roles *roles_start(struct net_loop *l, const struct dev_options *o, struc
             .all = r, .name = names[i], .pause_ms = PAUSE_FIRST_MS,
             .again = net_timer_new(l, on_again, &r->part[i]),
         };
-    int rc = find_programs(r, err);
+    int rc = find_binaries(r, err);
     if (rc == 0) {
         start_role(&r->part[MANAGER]);
         rc = wait_manager(r, err);
