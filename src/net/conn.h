@@ -37,7 +37,8 @@ struct net_conn_ops {
     void (*on_drain)(struct net_conn *c, void *arg);
     /* It is over.  why is NULL when the peer closed in order. */
     void (*on_close)(struct net_conn *c, const struct err *why, void *arg);
-    /* Silence lasted too long.  NULL: closed with ERR_TIMEOUT. */
+    /* Silence lasted too long, or the deadline came (both are then off until set
+     * again).  NULL: closed with ERR_TIMEOUT. */
     void (*on_idle)(struct net_conn *c, void *arg);
 };
 
@@ -64,7 +65,7 @@ void net_conn_set_ops(struct net_conn *c, const struct net_conn_ops *ops, void *
 void net_conn_pause(struct net_conn *c);  /* no on_data, on_eof until resumed */
 void net_conn_resume(struct net_conn *c);
 bool net_conn_paused(const struct net_conn *c);
-/* Puts bytes back in front of what comes next (at most 256 KiB in all); they
+/* Puts bytes back in front of what comes next (at most 512 KiB in all); they
  * come by on_data on a later turn, when not paused. */
 void net_conn_unread(struct net_conn *c, struct str data);
 
@@ -92,6 +93,8 @@ int net_conn_release_fd(struct net_conn *c, struct strbuf *pending);
 
 /* ---- deadlines and facts ---- */
 void net_conn_set_idle(struct net_conn *c, int64_t ms); /* 0: none; counts from now */
+/* Whatever moves meanwhile: on_idle (or the close) comes after ms; 0: none. */
+void net_conn_set_deadline(struct net_conn *c, int64_t ms);
 bool net_conn_is_open(const struct net_conn *c);        /* connected, not closing */
 int net_conn_fd(const struct net_conn *c);
 struct net_loop *net_conn_loop(const struct net_conn *c);

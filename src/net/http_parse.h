@@ -57,8 +57,9 @@ struct http_head { /* slices point into the parsed buffer */
 /* Zeroed is a fresh scan. */
 struct http_scan { size_t seen; };
 /* Looks for the end of the head in the n bytes at p (the same bytes as before
- * and perhaps more).  > 0: length of the head with its empty line; 0: not yet;
- * ERR_LIMIT: longer than HTTP_HEAD_MAX; ERR_INVALID: bare LF, bare CR or NUL. */
+ * and perhaps more).  > 0: length of the head with its empty line (2: an empty line
+ * alone, which a server skips once before a request); 0: not yet; ERR_LIMIT: longer
+ * than HTTP_HEAD_MAX; ERR_INVALID: a line that ends in a bare LF. */
 int64_t http_scan(struct http_scan *s, const char *p, size_t n);
 
 /* `head` is what http_scan measured.  0, or ERR_INVALID, ERR_LIMIT (too many
@@ -84,7 +85,7 @@ struct http_body {
     enum http_body_kind kind;
     uint64_t left;   /* of the body, or of this chunk */
     int state;       /* of the chunk reader */
-    uint32_t line;   /* bytes of a chunk line or of trailers so far */
+    uint32_t line;   /* bytes of a chunk line or of all trailers so far */
     bool done;
 };
 void http_body_init(struct http_body *b, const struct http_head *h);

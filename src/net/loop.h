@@ -16,8 +16,9 @@
 struct net_loop;
 
 struct net_loop *net_loop_new(void);
-/* Frees what is left on the loop too (timers, watches); connections, servers,
- * clients and children have to be closed by their owners before. */
+/* Waits for running jobs (their done is still called) and frees what is left on the
+ * loop (timers, watches, signals); connections, servers, clients and children have
+ * to be closed by their owners before. */
 void net_loop_free(struct net_loop *l);
 void net_loop_run(struct net_loop *l);  /* until net_loop_stop */
 void net_loop_stop(struct net_loop *l); /* net_loop_run returns after this turn */
