@@ -112,7 +112,8 @@ void effects_done(struct effects *e)
 static struct member_want want_of(const struct session *s, const struct alloc *a)
 {
     struct member_want want = {
-        .ref = a->ref, .act = WANT_HOLD, .signal_no = s->signal_no, .signal = s->signal};
+        .ref = a->ref, .act = WANT_HOLD, .signal_no = s->signal_no, .signal = s->signal,
+        .fresh = a->phase == MEMBER_NONE};
     CHECK(a->ref.attempt == s->attempt);
     if (s->state == SESSION_STOPPING) {
         want.act = WANT_STOP;

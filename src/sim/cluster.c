@@ -133,7 +133,7 @@ static void client(struct cluster *c, uint64_t job)
         cluster_send(c, (struct letter){.kind = LETTER_SUBMIT, .job = job});
     } else if (disk_ended(&c->disk, j->session)) {
         return;
-    } else if (j->stop_wanted || below(c, 12) == 0 || !c->chaos) {
+    } else if (j->stop_wanted || below(c, 60) == 0 || !c->chaos) {
         /* In the end everything that waits for what never comes is stopped. */
         const struct session *s = disk_live(&c->disk, j->session);
         bool stuck = s && s->state == SESSION_PENDING && c->post.now_ms > CHAOS_MS + QUIET_MS / 2;
@@ -148,6 +148,34 @@ static void client(struct cluster *c, uint64_t job)
                1000 + (int64_t)below(c, 10000));
 }
 
+/* Only what the leader has heard of: a machine that loses its disk before it said
+ * a word about a container cannot know that there was one. */
+static void vanish(struct cluster *c, struct machine *m, uint32_t at)
+{
+    VEC_EACH(a, &c->disk.allocs) {
+        if (member_ref_cmp(a->ref, m->boxes.v[at].ref) != 0 || a->phase == MEMBER_NONE) continue;
+        machine_vanish(c, m, at);
+        return;
+    }
+}
+
+/* An operator gives up on a machine that is silent: it may be gone, or come back. */
+static void give_up(struct cluster *c, struct machine *m)
+{
+    if (below(c, 6) != 0) return;
+    bool burns = m->index > 0 && below(c, 2) == 0;
+    cluster_say(c, "n%u %s and is forgotten", m->index + 1, burns ? "burns" : "is cut off");
+    if (burns) machine_burn(c, m);
+    else m->cut_until_ms = c->post.now_ms + 20000;
+    cluster_send(c, (struct letter){.kind = LETTER_FORGET, .machine = m->index});
+    c->result->forgotten++;
+}
+
+static void start_agent(struct cluster *c, struct machine *m)
+{
+    if (!m->burnt && !m->agent_up) machine_start_agent(c, m);
+}
+
 static void heal(struct cluster *c)
 {
     cluster_say(c, "faults end");
@@ -156,7 +184,9 @@ static void heal(struct cluster *c)
     c->leader.fail_pct = c->leader.unknown_pct = 0;
     for (uint32_t i = 0; i < c->n_machines; i++) {
         c->machines[i].cut_until_ms = 0;
-        if (!c->machines[i].agent_up) machine_start_agent(c, &c->machines[i]);
+        start_agent(c, &c->machines[i]);
+        cluster_send(c, (struct letter){.kind = c->machines[i].burnt ? LETTER_FORGET : LETTER_CORDON,
+                                        .machine = i});
     }
     if (!c->leader.up) leader_start(c);
 }
@@ -164,7 +194,7 @@ static void heal(struct cluster *c)
 static void fault(struct cluster *c)
 {
     struct machine *m = &c->machines[below(c, c->n_machines)];
-    switch (below(c, 8)) {
+    switch (below(c, 10)) {
     case 0: case 1:
         cluster_say(c, c->leader.up ? "leader killed" : "leader starts");
         if (c->leader.up) {
@@ -180,7 +210,7 @@ static void fault(struct cluster *c)
             machine_kill_agent(m);
             c->result->agent_kills++;
         } else {
-            machine_start_agent(c, m);
+            start_agent(c, m);
         }
         break;
     case 4:
@@ -190,17 +220,21 @@ static void fault(struct cluster *c)
     case 5:
         if (below(c, 3) != 0) break;
         cluster_say(c, "n%u reboots", m->index + 1);
+        if (m->burnt) break;
         machine_reboot(c, m);
         c->result->reboots++;
         break;
     case 6:
-        if (m->boxes.n == 0 || below(c, 4) != 0) break;
-        cluster_say(c, "a container of n%u vanishes", m->index + 1);
-        machine_vanish(c, m, (uint32_t)below(c, m->boxes.n));
+        if (m->boxes.n > 0) vanish(c, m, (uint32_t)below(c, m->boxes.n));
+        break;
+    case 7: give_up(c, m); break;
+    case 8:
+        cluster_send(c, (struct letter){.kind = LETTER_CORDON, .machine = m->index,
+                                        .n = (uint32_t)below(c, 2)});
         break;
     default:
         if (!c->leader.up) leader_start(c);
-        if (!m->agent_up) machine_start_agent(c, m);
+        start_agent(c, m);
         break;
     }
     post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_CHAOS}, 1 + (int64_t)below(c, 8000));
@@ -226,6 +260,7 @@ static void deliver(struct cluster *c, const struct letter *l)
         if (c->chaos) fault(c);
         return;
     case LETTER_SUBMIT: case LETTER_STOP: case LETTER_SIGNAL: case LETTER_JOIN: case LETTER_SYNC:
+    case LETTER_FORGET: case LETTER_CORDON:
     case LETTER_TIMER_LEADER: case LETTER_TIMER_HELD: case LETTER_COMMITTED:
         leader_letter(c, l);
         return;

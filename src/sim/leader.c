@@ -150,6 +150,19 @@ static void remember_node(struct leader *l, uint32_t machine)
     VEC_PUSH(&l->open.snapshots, ((struct snapshot){.machine = machine}));
 }
 
+static void say_change(struct cluster *c, const struct change *ch)
+{
+    const struct history *h = &ch->u.history;
+    if (ch->kind == CHANGE_ALLOC_GONE)
+        cluster_say(c, "released s%llu.%u.%u on node %u",
+                    (unsigned long long)ch->u.alloc.ref.session, ch->u.alloc.ref.attempt,
+                    ch->u.alloc.ref.member, ch->u.alloc.node);
+    if (ch->kind == CHANGE_HISTORY)
+        cluster_say(c, "turn %llu: %s s%llu %s %s", (unsigned long long)c->leader.w->turn,
+                    history_name(h->what), (unsigned long long)h->session,
+                    h->session && h->state ? session_state_name(h->state) : "", h->text);
+}
+
 static void feed(struct cluster *c, struct event *ev)
 {
     struct leader *l = &c->leader;
@@ -159,7 +172,10 @@ static void feed(struct cluster *c, struct event *ev)
     ev->actor = 1;
     step(l->w, ev, &l->effects);
     c->result->steps++;
-    VEC_EACH(ch, &l->effects.changes) VEC_PUSH(&l->open.turn.changes, *ch);
+    VEC_EACH(ch, &l->effects.changes) {
+        VEC_PUSH(&l->open.turn.changes, *ch);
+        say_change(c, ch);
+    }
     VEC_EACH(id, &l->effects.nodes) {
         const struct node *n = world_node(l->w, *id);
         uint64_t number = 0;
@@ -262,9 +278,10 @@ static void on_join(struct cluster *c, const struct letter *letter)
 static void on_sync(struct cluster *c, const struct letter *letter)
 {
     struct leader *l = &c->leader;
-    if (letter->kind == LETTER_JOIN) on_join(c, letter);
+    /* Who was forgotten and comes back is a new node. */
+    if (letter->kind == LETTER_JOIN || !node_of(l, letter->machine)) on_join(c, letter);
     const struct node *n = node_of(l, letter->machine);
-    if (!n) return; /* forgotten meanwhile: the agent joins again */
+    CHECK(n != NULL);
     struct event ev = {.kind = EVENT_NODE_REPORT};
     ev.u.report = (struct event_report){.node = n->id, .epoch = letter->epoch, .seq = letter->seq,
                                         .turn = letter->turn, .members = letter->members,
@@ -279,6 +296,20 @@ static void on_sync(struct cluster *c, const struct letter *letter)
     post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_HELD, .machine = letter->machine,
                                          .life = l->life, .seq = letter->seq},
                news || letter->kind == LETTER_JOIN ? 1 : NODE_BEAT_MS);
+}
+
+static void on_operator(struct cluster *c, const struct letter *letter)
+{
+    const struct node *n = node_of(&c->leader, letter->machine);
+    struct event ev = {.kind = EVENT_NODE_FORGET};
+    if (!n) return;
+    if (letter->kind == LETTER_FORGET) {
+        ev.u.forget.node = n->id;
+    } else {
+        ev.kind = EVENT_NODE_CORDON;
+        ev.u.cordon = (struct event_cordon){n->id, letter->n != 0};
+    }
+    feed(c, &ev);
 }
 
 void leader_letter(struct cluster *c, const struct letter *letter)
@@ -299,6 +330,7 @@ void leader_letter(struct cluster *c, const struct letter *letter)
         feed(c, &ev);
         break;
     case LETTER_JOIN: case LETTER_SYNC: on_sync(c, letter); break;
+    case LETTER_FORGET: case LETTER_CORDON: on_operator(c, letter); break;
     case LETTER_TIMER_LEADER:
         if (letter->life != l->life) return;
         l->timer_ms = 0;

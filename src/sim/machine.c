@@ -1,6 +1,7 @@
 /* sim/machine.c - containers as timers, and the agent around plan_node. */
 #include "sim/machine.h"
 #include "base/check.h"
+#include "core/nodeplan/claim.h"
 #include "sim/cluster.h"
 
 bool box_alive(const struct box *b)
@@ -17,7 +18,11 @@ void machine_init(struct machine *m, uint32_t index, const struct slots *capacit
     m->boot = 1;
 }
 
-void machine_done(struct machine *m) { VEC_DONE(&m->boxes); }
+void machine_done(struct machine *m)
+{
+    VEC_DONE(&m->boxes);
+    VEC_DONE(&m->made);
+}
 
 static void schedule(struct cluster *c, struct machine *m, struct box *b, int64_t in_ms)
 {
@@ -28,6 +33,12 @@ static void schedule(struct cluster *c, struct machine *m, struct box *b, int64_
 static int64_t some_ms(struct cluster *c, uint64_t most)
 {
     return 1 + (int64_t)rng_below(&c->post.rng, most);
+}
+
+static void say_box(struct cluster *c, const struct machine *m, const struct box *b)
+{
+    cluster_say(c, "n%u: s%llu.%u.%u %s", m->index + 1, (unsigned long long)b->ref.session,
+                b->ref.attempt, b->ref.member, member_phase_name(b->phase));
 }
 
 static uint32_t box_find(const struct machine *m, struct member_ref ref)
@@ -58,15 +69,37 @@ static void box_end(struct cluster *c, struct box *b, int32_t code, int32_t sign
     if (code != 0 || signal != 0) job->member_failed = true;
 }
 
+static struct claim claim_of(const struct slots *slots, uint32_t devices)
+{
+    return (struct claim){slots->v[SLOT_CPU], slots->v[SLOT_MEM], devices};
+}
+
+static bool has_room(const struct machine *m, const struct wish *wish)
+{
+    struct claim held = {0}, wanted = claim_of(&wish->slots, wish->devices);
+    struct claim capacity = claim_of(&m->capacity, (UINT32_C(1) << m->n_devices) - 1);
+    VEC_EACH(b, &m->boxes) {
+        struct claim one = claim_of(&b->slots, b->devices);
+        if (box_alive(b)) claim_add(&held, &one);
+    }
+    return claim_fits(&held, &wanted, &capacity);
+}
+
 static void box_create(struct cluster *c, struct machine *m, const struct wish *wish)
 {
     struct job *job = cluster_job_of(c, wish->want.ref.session);
-    if (!job) return; /* body not to be had yet: asked for again with the next answer */
+    CHECK(job != NULL); /* wishes leave the leader when they are stored */
+    VEC_EACH(ref, &m->made) {
+        if (member_ref_cmp(*ref, wish->want.ref) == 0) return;
+    }
+    if (!has_room(m, wish)) return;
+    VEC_PUSH(&m->made, wish->want.ref);
     struct box b = {.ref = wish->want.ref, .phase = MEMBER_PREPARING, .job = job,
                     .slots = wish->slots, .devices = wish->devices};
     uint32_t at = box_find(m, b.ref);
     VEC_INSERT(&m->boxes, at, b);
     schedule(c, m, &m->boxes.v[at], some_ms(c, 400));
+    say_box(c, m, &m->boxes.v[at]);
 }
 
 static void box_go(struct cluster *c, struct machine *m, struct box *b)
@@ -83,6 +116,7 @@ static void box_stop(struct cluster *c, struct machine *m, struct box *b, int64_
     b->phase = MEMBER_STOPPING;
     int64_t dies_in = b->ran && b->job->ignores_term ? grace_ms : some_ms(c, 50);
     schedule(c, m, b, dies_in < 1 ? 1 : dies_in);
+    say_box(c, m, b);
 }
 
 /* A box moves on by itself when its time has come. */
@@ -120,6 +154,7 @@ void machine_boxes_tick(struct cluster *c, struct machine *m)
         struct box *b = &m->boxes.v[i];
         if (b->next_ms == 0 || b->next_ms > c->post.now_ms) continue;
         box_tick(c, m, b);
+        say_box(c, m, b);
         changed = true;
     }
     for (uint32_t i = m->boxes.n; i-- > 0;) {
@@ -137,6 +172,7 @@ void machine_start_agent(struct cluster *c, struct machine *m)
     m->epoch++;
     m->seq = 0;
     m->turn = 0;
+    VEC_CLEAR(&m->made);
     post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_AGENT, .machine = m->index,
                                          .life = m->life}, some_ms(c, 200));
 }
@@ -152,10 +188,18 @@ void machine_reboot(struct cluster *c, struct machine *m)
     }
 }
 
+void machine_burn(struct cluster *c, struct machine *m)
+{
+    machine_reboot(c, m);
+    VEC_CLEAR(&m->boxes);
+    m->burnt = true;
+}
+
 void machine_vanish(struct cluster *c, struct machine *m, uint32_t at)
 {
     CHECK(at < m->boxes.n);
     cluster_job(c, m->boxes.v[at].job)->member_failed = true;
+    cluster_say(c, "s%llu vanishes", (unsigned long long)m->boxes.v[at].ref.session);
     VEC_REMOVE(&m->boxes, at);
 }
 

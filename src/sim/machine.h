@@ -42,10 +42,11 @@ struct machine {
     VEC(struct box) boxes; /* sorted by ref; on disk and in the kernel */
     uint64_t epoch;        /* on disk */
     /* The agent's memory; gone with it. */
+    bool burnt; /* on disk and in fact: it never comes back */
     bool agent_up, joined;
     uint32_t life;
     uint64_t seq, turn;
-    uint32_t node; /* id given by the leader, 0 before the first join */
+    VEC(struct member_ref) made; /* by this agent: nothing is made twice */
     int64_t cut_until_ms; /* nothing gets in or out until then */
 };
 
@@ -56,6 +57,7 @@ void machine_done(struct machine *m);
 void machine_start_agent(struct cluster *c, struct machine *m);
 void machine_kill_agent(struct machine *m);
 void machine_reboot(struct cluster *c, struct machine *m);
+void machine_burn(struct cluster *c, struct machine *m);
 /* A box that nobody ended disappears from disk and kernel. */
 void machine_vanish(struct cluster *c, struct machine *m, uint32_t at);
 void machine_beat(struct cluster *c, struct machine *m);

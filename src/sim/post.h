@@ -13,6 +13,8 @@ enum letter_kind {
     LETTER_ACK,        /* leader to client: job, session */
     LETTER_STOP,       /* client to leader: session */
     LETTER_SIGNAL,
+    LETTER_FORGET,     /* operator to leader: machine */
+    LETTER_CORDON,     /* operator to leader: machine, n: on or off */
     LETTER_JOIN,       /* agent to leader */
     LETTER_SYNC,       /* agent to leader: full list */
     LETTER_ANSWER,     /* leader to agent: full list */

@@ -107,6 +107,7 @@ static const struct wire_field want_fields[] = {
     WIRE_F_U32(struct member_want, ref.member, "member", NEED, .min = 0,
                .max = SESSION_MEMBERS_MAX - 1),
     WIRE_F_ENUM(struct member_want, act, "act", names_want_act, NEED, .def = WANT_HOLD),
+    WIRE_F_BOOL(struct member_want, fresh, "fresh", OMIT),
     WIRE_F_U32(struct member_want, signal_no, "signal_no", OMIT),
     WIRE_F_I32(struct member_want, signal, "signal", OMIT, .min = 0, .max = 64),
     WIRE_F_I64(struct member_want, grace_ms, "grace_ms", OMIT, .min = 0, .max = INT64_MAX),

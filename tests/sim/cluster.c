@@ -24,6 +24,7 @@ static void add(struct sim_result *sum, const struct sim_result *r)
     sum->leader_kills += r->leader_kills;
     sum->agent_kills += r->agent_kills;
     sum->reboots += r->reboots;
+    sum->forgotten += r->forgotten;
     sum->sessions += r->sessions;
     sum->succeeded += r->succeeded;
     sum->failed += r->failed;
@@ -41,10 +42,10 @@ static void print_sum(const struct sim_result *s)
            (unsigned long long)s->steps, (unsigned long long)s->turns,
            (unsigned long long)s->reloads);
     printf("%llu messages: %llu lost, %llu doubled; %llu leaders and %llu agents killed, "
-           "%llu reboots\n",
+           "%llu reboots, %llu nodes forgotten\n",
            (unsigned long long)s->delivered, (unsigned long long)s->lost,
            (unsigned long long)s->doubled, (unsigned long long)s->leader_kills,
-           (unsigned long long)s->agent_kills, (unsigned long long)s->reboots);
+           (unsigned long long)s->agent_kills, (unsigned long long)s->reboots, (unsigned long long)s->forgotten);
 }
 
 static uint64_t number(const char *text)

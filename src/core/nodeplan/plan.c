@@ -48,7 +48,7 @@ static void plan_wanted(const struct member_want *want, const struct member_repo
         return;
     }
     if (!have) {
-        add(out, PLAN_CREATE, want);
+        if (want->fresh) add(out, PLAN_CREATE, want);
         return; /* the barrier opens when it is there */
     }
     if (want->act != WANT_RUN) return;

@@ -57,6 +57,8 @@ enum want_act {
 struct member_want {
     struct member_ref ref;
     enum want_act act;
+    bool fresh;         /* never seen in a report of its node: may be created.  What was
+                           there once and is not any more must not run a second time. */
     uint32_t signal_no; /* 0: none wished yet; numbered, each done once */
     int32_t signal;
     int64_t grace_ms;   /* for WANT_STOP */
@@ -80,6 +82,8 @@ struct plan_step {
 struct plan { VEC(struct plan_step) steps; };
 
 /* Both arrays sorted by ref, without doubles (CHECK).  Orphans get no step.
+ * A wanted member that is not there is created only when the wish is fresh;
+ * else the report that does not list it tells the manager that it is gone.
  * An EXITED or FAILED member that is wanted gets no step: its report is what
  * the manager waits for.  Steps come in order of ref: cleaning and stopping
  * first, so that devices are free before something new is created. */
