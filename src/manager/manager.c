@@ -221,10 +221,10 @@ void manager_stop(struct manager *m, void (*done)(void *arg), void *arg)
 void manager_close(struct manager *m)
 {
     if (!m) return;
-    /* Servers first: requests still held get their on_close while all they use is there. */
+    /* What waits for a turn is answered while its connection is still there. */
+    turns_free(m->turns);
     http_server_free(m->people);
     http_server_free(m->agents);
-    turns_free(m->turns);
     beat_done(m);
     events_done(m);
     watch_lost(m);

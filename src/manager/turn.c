@@ -36,16 +36,23 @@ struct turns {
 
 /* ---- batches ---- */
 
+/* Empty again, with this number; its waits are left alone. */
+static void batch_begin(const struct turns *t, struct turn_batch *b, uint64_t no)
+{
+    store_turn_done(&b->turn);
+    VEC_CLEAR(&b->nodes);
+    b->turn.no = no;
+    bool fits = TEXT_SET(b->turn.leader, str_of(t->leader));
+    CHECK(fits);
+}
+
 static struct turn_batch *batch_take(struct turns *t, uint64_t no)
 {
     struct turn_batch *b = STEAL(t->spare);
     if (!b) b = mem_alloc(sizeof(*b));
     b->waits = NULL;
     b->waits_last = &b->waits;
-    VEC_CLEAR(&b->nodes);
-    b->turn.no = no;
-    CHECK(TEXT_SET(b->turn.leader, str_of(t->leader)));
-    CHECK(b->turn.ops.n == 0);
+    batch_begin(t, b, no);
     return b;
 }
 
@@ -105,9 +112,11 @@ static void load_done(struct turns *t)
     t->durable = t->world->turn;
     t->base_core_ms = t->world->now_ms;
     t->base_mono_ms = net_now_ms();
-    t->open->turn.no = t->durable + 1;
+    batch_begin(t, t->open, t->durable + 1);
     t->tick_at = INT64_MAX;
     t->ops.loaded(t->arg, t->world);
+    struct event ev = {.kind = EVENT_TICK}; /* clocks run from now on, asked or not */
+    turns_step(t, &ev);
 }
 
 /* ---- closing and releasing ---- */
@@ -153,8 +162,7 @@ static void drop_world(struct turns *t, const struct err *why)
     t->tick_at = INT64_MAX;
     t->effects.more = false;
     t->ops.lost(t->arg, why);
-    store_turn_done(&t->open->turn);
-    VEC_CLEAR(&t->open->nodes);
+    batch_begin(t, t->open, t->durable + 1);
     batch_release(t->open, TURN_LOST);
 }
 
