@@ -94,6 +94,12 @@ static void make_job(struct cluster *c, uint64_t key)
     j->ignores_term = below(c, 5) == 0;
 }
 
+static void next_fault(struct cluster *c)
+{
+    struct letter l = {.kind = LETTER_TIMER_CHAOS};
+    post_timer(&c->post, l, 1 + (int64_t)below(c, 8000));
+}
+
 static void set_up(struct cluster *c)
 {
     post_init(&c->post, c->options->seed * UINT64_C(0x2545f4914f6cdd1d) + 1);
@@ -122,7 +128,7 @@ static void set_up(struct cluster *c)
     c->chaos = true;
     leader_start(c);
     if (harsh > 0)
-        post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_CHAOS}, 1 + (int64_t)below(c, 8000));
+        next_fault(c);
 }
 
 /* A client repeats itself until it is heard; some change their mind later. */
@@ -185,8 +191,9 @@ static void heal(struct cluster *c)
     for (uint32_t i = 0; i < c->n_machines; i++) {
         c->machines[i].cut_until_ms = 0;
         start_agent(c, &c->machines[i]);
-        cluster_send(c, (struct letter){.kind = c->machines[i].burnt ? LETTER_FORGET : LETTER_CORDON,
-                                        .machine = i});
+        struct letter l = {.kind = LETTER_CORDON, .machine = i}; /* off */
+        if (c->machines[i].burnt) l.kind = LETTER_FORGET;
+        cluster_send(c, l);
     }
     if (!c->leader.up) leader_start(c);
 }
@@ -237,7 +244,7 @@ static void fault(struct cluster *c)
         start_agent(c, m);
         break;
     }
-    post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_CHAOS}, 1 + (int64_t)below(c, 8000));
+    next_fault(c);
 }
 
 static void deliver(struct cluster *c, const struct letter *l)

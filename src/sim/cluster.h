@@ -17,7 +17,8 @@ struct sim_result {
     char why[256];
     int64_t at_ms; /* where it broke, or how long it took */
     uint64_t hash;
-    uint64_t steps, delivered, lost, doubled, turns, reloads, leader_kills, agent_kills, reboots, forgotten;
+    uint64_t steps, delivered, lost, doubled, turns, reloads;
+    uint64_t leader_kills, agent_kills, reboots, forgotten;
     uint64_t sessions, succeeded, failed, cancelled, lost_sessions;
 };
 

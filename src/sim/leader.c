@@ -288,8 +288,8 @@ static void on_sync(struct cluster *c, const struct letter *letter)
                                         .n_members = letter->n};
     feed(c, &ev);
     struct held_poll *p = &l->polls[letter->machine];
-    if (p->held && (p->epoch > letter->epoch || (p->epoch == letter->epoch && p->seq > letter->seq)))
-        return; /* an echo */
+    bool echo = p->epoch > letter->epoch || (p->epoch == letter->epoch && p->seq > letter->seq);
+    if (p->held && echo) return;
     *p = (struct held_poll){.held = true, .epoch = letter->epoch, .seq = letter->seq};
     /* What the agent does not know yet is sent at once, else the poll is held. */
     bool news = l->published[letter->machine].n > 0 && letter->turn < l->durable;

@@ -1,5 +1,6 @@
 /* sim/oracle.c - the promises of docs/spec, checked against the machines themselves. */
 #include "sim/oracle.h"
+#include "base/check.h"
 #include "core/explain.h"
 #include "sim/cluster.h"
 
@@ -14,9 +15,11 @@ static void machines_hold(struct cluster *c)
             if (!box_alive(b)) continue;
             if (devices & b->devices) cluster_broken(c, "two containers on a device of n%u", i + 1);
             devices |= b->devices;
-            if (!slots_add(&used, &b->slots, &used)) cluster_broken(c, "overflow on n%u", i + 1);
+            bool sane = slots_add(&used, &b->slots, &used);
+            CHECK(sane);
         }
-        if (!slots_fit(&used, &m->capacity)) cluster_broken(c, "n%u carries more than it has", i + 1);
+        if (!slots_fit(&used, &m->capacity))
+            cluster_broken(c, "n%u carries more than it has", i + 1);
     }
 }
 

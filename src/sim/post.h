@@ -64,6 +64,9 @@ void post_send(struct post *p, struct letter l);
  * caller owns the arrays (letter_done). */
 bool post_next(struct post *p, struct letter *ret);
 void letter_done(struct letter *l);
-static inline bool post_chance(struct post *p, uint32_t pct) { return rng_below(&p->rng, 100) < pct; }
+static inline bool post_chance(struct post *p, uint32_t pct)
+{
+    return rng_below(&p->rng, 100) < pct;
+}
 
 #endif

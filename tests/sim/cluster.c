@@ -45,7 +45,8 @@ static void print_sum(const struct sim_result *s)
            "%llu reboots, %llu nodes forgotten\n",
            (unsigned long long)s->delivered, (unsigned long long)s->lost,
            (unsigned long long)s->doubled, (unsigned long long)s->leader_kills,
-           (unsigned long long)s->agent_kills, (unsigned long long)s->reboots, (unsigned long long)s->forgotten);
+           (unsigned long long)s->agent_kills, (unsigned long long)s->reboots,
+           (unsigned long long)s->forgotten);
 }
 
 static uint64_t number(const char *text)
