@@ -188,8 +188,8 @@ static int start_runtime(struct exec *x, struct err *err)
     int listener = x->tty ? launch_console_listen(x->console, err) : -1;
     if (x->tty && listener < 0) return listener;
     char pid_opt[64], console_opt[64];
-    text_fmt(pid_opt, sizeof(pid_opt), "--pid-file=%s", x->pid_file);
-    text_fmt(console_opt, sizeof(console_opt), "--console-socket=%s", x->console);
+    text_fmt(pid_opt, sizeof(pid_opt), "--pid-file=" LAUNCH_DIR "%s", x->pid_file);
+    text_fmt(console_opt, sizeof(console_opt), "--console-socket=" LAUNCH_DIR "%s", x->console);
     struct launch l = {.conf = &x->conf, .in = in[0], .out = out[1], .err_fd = err_fds[1],
                        .extra = -1, .dir = x->dir, .spec = SHIM_SPEC_FD, .log = x->error,
                        .args = {"exec", "--process=/proc/self/fd/9", pid_opt}};

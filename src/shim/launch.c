@@ -79,7 +79,7 @@ static _Noreturn void child(const struct launch *l)
     argv[n++] = "crun";
     argv[n++] = root;
     argv[n++] = "--cgroup-manager=disabled";
-    text_fmt(log, sizeof(log), "--log=%s", l->log);
+    text_fmt(log, sizeof(log), "--log=" LAUNCH_DIR "%s", l->log);
     argv[n++] = log;
     for (size_t i = 0; i < LAUNCH_ARGS && l->args[i]; i++) argv[n++] = l->args[i];
     argv[n] = NULL;

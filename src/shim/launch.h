@@ -24,6 +24,8 @@ struct launch {
     const char *args[LAUNCH_ARGS]; /* behind the common options; NULL ends */
 };
 #define LAUNCH_DIR_FD 8
+/* How the runtime, which changes its directory, is told of files there. */
+#define LAUNCH_DIR "/proc/self/fd/8/"
 #define LAUNCH_SPEC_FD 9
 
 /* The pid, or a code.  What fails in the child before the runtime is there is

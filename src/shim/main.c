@@ -7,6 +7,7 @@
 #include <string.h>
 #include "shim/exec.h"
 #include "shim/init.h"
+#include "shim/probe.h"
 #include "shim/super.h"
 
 int main(int argc, char **argv)
@@ -18,6 +19,7 @@ int main(int argc, char **argv)
     if (strcmp(mode, "adopt") == 0 && argc == 2) return super_adopt_main();
     if (strcmp(mode, "exec") == 0 && argc == 2) return exec_main(false);
     if (strcmp(mode, "exec-tty") == 0 && argc == 2) return exec_main(true);
+    if (strcmp(mode, "probe") == 0 && argc == 2) return probe_main();
     if (strcmp(mode, "--version") == 0) {
         puts("rota-shim " ROTA_VERSION);
         return 0;

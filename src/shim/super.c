@@ -101,10 +101,10 @@ int super_create(struct super *s, struct err *err)
     if (status < 0) return err_sys(err, ERR_IO, errno, "cannot create the status file");
     struct launch l = {.conf = &s->conf, .overlay = true, .in = f.in, .out = f.out,
                        .err_fd = f.err, .extra = status, .dir = s->dir, .spec = -1, .log = "error",
-                       .args = {"create", "--bundle=bundle", "--pid-file=pid",
+                       .args = {"create", "--bundle=bundle", "--pid-file=" LAUNCH_DIR "pid",
                                 "--preserve-fds=1", s->conf.name}};
     if (s->conf.tty) {
-        l.args[4] = "--console-socket=con";
+        l.args[4] = "--console-socket=" LAUNCH_DIR "con";
         l.args[5] = s->conf.name;
     }
     s->phase = SUPER_CREATING;

@@ -1,0 +1,141 @@
+/* agent/bundle.c - the runtime's configuration of one container, as JSON.
+ * docs/spec/node.md */
+#include "agent/bundle.h"
+#include <string.h>
+#include "base/mem.h"
+
+static const char *const masked_paths[] = {
+    "/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+    "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
+    "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware",
+};
+static const char *const read_only_paths[] = {
+    "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
+};
+static const char *const namespaces[] = {"pid", "network", "ipc", "uts", "mount", "cgroup"};
+
+static void put_text(struct strbuf *b, const char *c) { strbuf_json(b, str_of(c)); }
+
+static void put_list(struct strbuf *b, const char *const *v, size_t n)
+{
+    strbuf_putc(b, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (i) strbuf_putc(b, ',');
+        put_text(b, v[i]);
+    }
+    strbuf_putc(b, ']');
+}
+
+static size_t count(const char *const *v)
+{
+    size_t n = 0;
+    while (v[n]) n++;
+    return n;
+}
+
+/* Everything of a process but its arguments. */
+static void put_process(struct strbuf *b, const struct bundle_host *h,
+                        const struct bundle_process *p)
+{
+    strbuf_fmt(b, "\"terminal\":%s,\"user\":{\"uid\":%u,\"gid\":%u,\"umask\":18}",
+               p->tty ? "true" : "false", p->uid, p->gid);
+    strbuf_puts(b, ",\"env\":");
+    put_list(b, p->envp, count(p->envp));
+    strbuf_puts(b, ",\"cwd\":");
+    put_text(b, p->workdir ? p->workdir : "/");
+    strbuf_puts(b, ",\"capabilities\":{\"bounding\":[],\"effective\":[],\"inheritable\":[],"
+                   "\"permitted\":[],\"ambient\":[]},\"noNewPrivileges\":true");
+    strbuf_fmt(b, ",\"rlimits\":[{\"type\":\"RLIMIT_NOFILE\",\"hard\":%llu,\"soft\":%llu}"
+                  ",{\"type\":\"RLIMIT_CORE\",\"hard\":0,\"soft\":0}]",
+               (unsigned long long)h->nofile, (unsigned long long)h->nofile);
+}
+
+/* `options` is JSON already.  The first mount comes right behind the bracket. */
+static void put_mount(struct strbuf *b, const char *to, const char *type, const char *from,
+                      const char *options)
+{
+    if (b->n && b->p[b->n - 1] != '[') strbuf_putc(b, ',');
+    strbuf_puts(b, "{\"destination\":");
+    put_text(b, to);
+    strbuf_fmt(b, ",\"type\":\"%s\",\"source\":", type);
+    put_text(b, from);
+    strbuf_fmt(b, ",\"options\":[%s]}", options);
+}
+
+static void put_mounts(struct strbuf *b, const struct bundle_host *h, int64_t shm_bytes)
+{
+    char shm[128];
+    text_fmt(shm, sizeof(shm), "\"nosuid\",\"nodev\",\"mode=1777\",\"size=%lld\"",
+             (long long)shm_bytes);
+    strbuf_puts(b, ",\"mounts\":[");
+    put_mount(b, "/proc", "proc", "proc", "\"nosuid\",\"noexec\",\"nodev\"");
+    put_mount(b, "/dev", "tmpfs", "tmpfs",
+              "\"nosuid\",\"noexec\",\"strictatime\",\"mode=755\",\"size=1m\"");
+    put_mount(b, "/dev/pts", "devpts", "devpts",
+              "\"nosuid\",\"noexec\",\"newinstance\",\"ptmxmode=0666\",\"mode=0620\",\"gid=5\"");
+    put_mount(b, "/dev/shm", "tmpfs", "shm", shm);
+    put_mount(b, "/dev/mqueue", "mqueue", "mqueue", "\"nosuid\",\"noexec\",\"nodev\"");
+    put_mount(b, "/sys", "sysfs", "sysfs", "\"nosuid\",\"noexec\",\"nodev\",\"ro\"");
+    for (uint32_t i = 0; i < h->rootfs->binds.n; i++)
+        put_mount(b, h->rootfs->binds.v[i].path, "bind", h->rootfs->binds.v[i].path,
+                  "\"bind\",\"ro\",\"nosuid\",\"nodev\"");
+    put_mount(b, BUNDLE_INIT, "bind", h->shim_path, "\"bind\",\"ro\",\"nosuid\",\"nodev\"");
+    strbuf_putc(b, ']');
+}
+
+static void put_linux(struct strbuf *b, const struct bundle_host *h)
+{
+    strbuf_puts(b, ",\"linux\":{\"namespaces\":[");
+    for (size_t i = 0; i < ARRAY_LEN(namespaces); i++)
+        strbuf_fmt(b, "%s{\"type\":\"%s\"}", i ? "," : "", namespaces[i]);
+    strbuf_puts(b, "],\"maskedPaths\":");
+    put_list(b, masked_paths, ARRAY_LEN(masked_paths));
+    strbuf_puts(b, ",\"readonlyPaths\":");
+    put_list(b, read_only_paths, ARRAY_LEN(read_only_paths));
+    if (!h->filter_base64) {
+        strbuf_puts(b, ",\"seccomp\":");
+        strbuf_puts(b, h->filter_json);
+    }
+    strbuf_putc(b, '}');
+    if (h->filter_base64)
+        strbuf_fmt(b, ",\"annotations\":{\"run.oci.seccomp_bpf_data\":\"%s\"}", h->filter_base64);
+}
+
+static int finish(const struct strbuf *b, struct err *err)
+{
+    if (b->full) return err_set(err, ERR_LIMIT, "command and environment are too long");
+    return 0;
+}
+
+int bundle_config(const struct bundle_host *h, const struct container_spec *spec,
+                  const char *root, struct strbuf *b, struct err *err)
+{
+    struct bundle_process p = {.uid = spec->uid, .gid = spec->gid, .workdir = spec->workdir,
+                               .envp = spec->envp, .tty = spec->tty};
+    strbuf_puts(b, "{\"ociVersion\":\"1.0.2\",\"process\":{");
+    put_process(b, h, &p);
+    strbuf_fmt(b, ",\"args\":[\"%s\",\"init\",\"--\"", BUNDLE_INIT);
+    for (size_t i = 0; spec->argv[i]; i++) {
+        strbuf_putc(b, ',');
+        put_text(b, spec->argv[i]);
+    }
+    strbuf_puts(b, "]},\"root\":{\"path\":");
+    put_text(b, root);
+    strbuf_puts(b, "},\"hostname\":");
+    put_text(b, spec->hostname);
+    put_mounts(b, h, spec->shm_bytes);
+    put_linux(b, h);
+    strbuf_putc(b, '}');
+    return finish(b, err);
+}
+
+int bundle_exec(const struct bundle_host *h, const struct bundle_process *p, struct strbuf *b,
+                struct err *err)
+{
+    strbuf_putc(b, '{');
+    put_process(b, h, p);
+    strbuf_puts(b, ",\"args\":");
+    put_list(b, p->argv, count(p->argv));
+    strbuf_putc(b, '}');
+    return finish(b, err);
+}

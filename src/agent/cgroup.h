@@ -1,0 +1,45 @@
+/* agent/cgroup.h - makes a container's control groups and sets their limits.
+ *
+ * Ours alone: the runtime is told to leave control groups be.  On every
+ * hierarchy CTRL/rota/TAG/NAME, where TAG stands for the state directory, so
+ * that two agents on one machine never touch each other's.  docs/spec/node.md */
+#ifndef AGENT_CGROUP_H
+#define AGENT_CGROUP_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "host/cgroup.h"
+
+struct cgroup_host {
+    struct cgroup_set parent; /* CTRL/rota/TAG of each hierarchy */
+    bool hybrid;              /* version 1, with version 2 mounted beside */
+    char hide[CGROUP_PATH];   /* where version 2 is mounted beside, or "" */
+};
+
+struct cgroup_limits {
+    int64_t cpu_milli;
+    int64_t mem_bytes;
+    uint32_t pids_max;
+};
+
+/* Finds the hierarchies and makes the parents. */
+int cgroup_host_open(const char *state_dir, struct cgroup_host *ret, struct err *err);
+/* As cgroup_host_open on a given table of mounts, without touching anything. */
+int cgroup_host_parse(const char *mountinfo, const char *tag, struct cgroup_host *ret,
+                      struct err *err);
+/* Removes the parents when they are empty. */
+void cgroup_host_remove(const struct cgroup_host *h);
+
+/* Where the groups of a container are or would be.  ERR_LIMIT: path too long. */
+int cgroup_of(const struct cgroup_host *h, const char *name, struct cgroup_set *ret,
+              struct err *err);
+/* All or nothing. */
+int cgroup_make(const struct cgroup_set *s, const struct cgroup_limits *limits, struct err *err);
+/* Calls found() for each container that has any group here. */
+void cgroup_each(const struct cgroup_host *h, void (*found)(void *arg, const char *name),
+                 void *arg);
+/* From outside: whether a process is in these groups, in all that limit anything. */
+bool cgroup_holds(const struct cgroup_host *h, const char *name, int64_t pid);
+const char *cgroup_host_text(const struct cgroup_host *h); /* "cgroups v1 (hybrid)" */
+
+#endif

@@ -1,0 +1,87 @@
+/* agent/crun_impl.h - the driver's members and jobs.  For the crun_* files alone.
+ *
+ * A member is known by its directory; this is what the agent holds of it while
+ * it runs.  At most one job of a member is on the workers at a time; what is
+ * wished meanwhile waits in its flags and is looked at when the job is done
+ * (crun_next).  docs/spec/node.md */
+#ifndef AGENT_CRUN_IMPL_H
+#define AGENT_CRUN_IMPL_H
+#include "agent/adopt.h"
+#include "agent/claim.h"
+#include "agent/crun_node.h"
+#include "agent/driver.h"
+#include "agent/prepare.h"
+#include "base/vec.h"
+#include "net/loop.h"
+#include "wire/shim.h"
+
+enum crun_job_kind { CRUN_PREPARE = 1, CRUN_RESUME, CRUN_BURY, CRUN_CLEAN };
+
+struct crun;
+
+struct crun_member {
+    struct crun *driver;
+    struct member_ref ref;
+    char name[MEMO_NAME];
+    struct container_claim claim;
+    struct member_report report;
+    int dir;                    /* of its claim */
+    int sock, pidfd, input;     /* connection, supervisor if a child of ours, input connection */
+    pid_t pid;
+    struct net_watch *on_sock, *on_pidfd;
+    bool created, started;      /* as the supervisor says */
+    bool go, stop, clean;       /* wished */
+    int64_t stop_grace_ms;
+    bool busy;                  /* a job is on the workers */
+    enum crun_job_kind job;     /* wanted next; 0: none */
+    char why[128];              /* for CRUN_BURY */
+    int64_t retry_ms;           /* look again then; 0: not */
+    int64_t silent_ms;          /* without an answer by then it counts as silent; 0: not waiting */
+    uint32_t resumed;           /* supervisors tried */
+    struct prepare *prepare;    /* of CRUN_PREPARE, owned */
+};
+
+struct crun {
+    struct net_loop *loop;
+    struct crun_node node;
+    struct net_timer *retry, *tell;
+    void (*on_change)(void *arg);
+    void *arg;
+    char incarnation[33];
+    char note[160];
+    bool proved, closing;
+    uint32_t jobs;
+    VEC(struct crun_member *) members; /* sorted by ref */
+    VEC(struct crun_exec *) execs;
+};
+
+/* crun.c */
+struct crun_member *crun_find(struct crun *c, struct member_ref ref);
+struct crun_member *crun_add(struct crun *c, struct member_ref ref, int dir);
+void crun_remove(struct crun_member *m); /* frees it */
+void crun_changed(struct crun *c);
+void crun_retry_at(struct crun_member *m, int64_t delay_ms);
+
+/* crun_job.c */
+void crun_start_job(struct crun_member *m, enum crun_job_kind kind);
+void crun_next(struct crun_member *m); /* does what is wished and possible; may free m */
+
+/* crun_link.c: the supervisor's socket */
+void crun_link(struct crun_member *m, int sock, int pidfd, pid_t pid);
+void crun_unlink(struct crun_member *m);
+bool crun_send(struct crun_member *m, enum shim_kind kind, const void *data, size_t n);
+/* The supervisor is not there: decides by what it left behind. */
+void crun_settle(struct crun_member *m);
+/* Takes the record of the end into the report. */
+void crun_take_exit(struct crun_member *m);
+
+/* crun_exec.c */
+struct crun_exec;
+int crun_exec_start(struct crun_member *m, const char *const *argv, bool tty,
+                    struct net_conn *conn, struct err *err);
+void crun_exec_free(struct crun_exec *x); /* with its connection */
+
+/* crun_probe.c */
+int crun_probe(struct crun *c, struct err *err);
+
+#endif

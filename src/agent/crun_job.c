@@ -1,0 +1,160 @@
+/* agent/crun_job.c - what is done for a member on the workers, and what follows.
+ * docs/spec/node.md */
+#include <string.h>
+#include "agent/clean.h"
+#include "agent/crun_impl.h"
+#include "base/check.h"
+#include "base/mem.h"
+#include "host/file.h"
+
+#define RETRY_MS 1000
+#define BUSY_MS 50 /* all workers are taken */
+
+struct crun_job {
+    struct crun *driver;
+    struct member_ref ref;
+    enum crun_job_kind kind;
+    char name[MEMO_NAME], why[128];
+    int dir;
+    struct prepare *prepare; /* PREPARE: the member's, lent; RESUME: own */
+    int rc;
+    struct err err;
+};
+
+static void job_work(void *arg)
+{
+    struct crun_job *j = arg;
+    const struct crun_node *n = &j->driver->node;
+    switch (j->kind) {
+    case CRUN_PREPARE:
+        j->rc = prepare_run(j->prepare, j->dir, &j->err);
+        /* Undone; and the record makes it known after a crash too. */
+        if (j->rc < 0) clean_bury(n, j->name, j->err.text, NULL);
+        break;
+    case CRUN_RESUME:
+        j->rc = prepare_resume(j->prepare, n, j->dir, &j->err);
+        break;
+    case CRUN_BURY:
+        j->rc = clean_bury(n, j->name, j->why, &j->err);
+        break;
+    case CRUN_CLEAN:
+        j->rc = clean_all(n, j->name, &j->err);
+        break;
+    }
+}
+
+static void take_prepared(struct crun_member *m, struct crun_job *j)
+{
+    struct prepare *p = j->prepare;
+    if (j->rc == 0) {
+        crun_link(m, p->sock, p->pidfd, p->pid);
+        p->sock = p->pidfd = -1;
+    } else if (j->kind == CRUN_PREPARE) {
+        crun_take_exit(m);
+    } else {
+        crun_retry_at(m, RETRY_MS);
+    }
+    m->prepare = NULL;
+    prepare_done(p);
+    mem_free(p);
+}
+
+static void job_done(void *arg)
+{
+    struct crun_job *j = arg;
+    struct crun *c = j->driver;
+    struct crun_member *m = crun_find(c, j->ref);
+    c->jobs--;
+    CHECK(m && m->busy);
+    m->busy = false;
+    switch (j->kind) {
+    case CRUN_PREPARE:
+    case CRUN_RESUME:
+        take_prepared(m, j);
+        break;
+    case CRUN_BURY:
+        if (j->rc < 0 && j->rc != ERR_IO) { /* not proved gone: hold on, and try again */
+            m->job = CRUN_BURY;
+            crun_retry_at(m, RETRY_MS);
+        } else {
+            crun_take_exit(m);
+        }
+        break;
+    case CRUN_CLEAN:
+        if (j->rc < 0 && file_exists(c->node.containers, m->name)) {
+            crun_retry_at(m, RETRY_MS);
+        } else {
+            crun_remove(m);
+            m = NULL;
+        }
+        break;
+    }
+    mem_free(j);
+    if (m) crun_next(m);
+}
+
+void crun_start_job(struct crun_member *m, enum crun_job_kind kind)
+{
+    struct crun *c = m->driver;
+    m->job = kind;
+    if (m->busy || c->closing) return;
+    struct crun_job *j = mem_alloc(sizeof(*j));
+    j->driver = c;
+    j->ref = m->ref;
+    j->kind = kind;
+    j->dir = m->dir;
+    TEXT_CLIP(j->name, str_of(m->name));
+    TEXT_CLIP(j->why, str_of(m->why));
+    if (kind == CRUN_RESUME && !m->prepare) {
+        m->prepare = mem_alloc(sizeof(*m->prepare));
+        m->prepare->sock = m->prepare->pidfd = -1;
+        strbuf_init(&m->prepare->config, 16);
+    }
+    j->prepare = m->prepare;
+    if (!net_work(c->loop, job_work, job_done, j)) {
+        mem_free(j);
+        crun_retry_at(m, BUSY_MS);
+        return;
+    }
+    m->busy = true;
+    m->job = 0;
+    c->jobs++;
+}
+
+/* The wish to clean goes before all; a member that waits to be looked at again
+ * is settled anew. */
+void crun_next(struct crun_member *m)
+{
+    if (m->busy || m->driver->closing) return;
+    if (m->clean && m->retry_ms == 0) {
+        crun_unlink(m);
+        if (m->report.phase < MEMBER_STOPPING) {
+            m->report.phase = MEMBER_STOPPING;
+            crun_changed(m->driver);
+        }
+        crun_start_job(m, CRUN_CLEAN);
+        return;
+    }
+    if (m->retry_ms) return;
+    if (m->job) {
+        crun_start_job(m, m->job);
+        return;
+    }
+    if (m->report.phase >= MEMBER_EXITED) return;
+    if (m->sock < 0) {
+        crun_settle(m);
+        return;
+    }
+    if (m->stop && m->report.phase < MEMBER_STOPPING) {
+        struct shim_stop s = {m->stop_grace_ms};
+        m->report.phase = MEMBER_STOPPING;
+        crun_changed(m->driver);
+        crun_send(m, SHIM_STOP, &s, sizeof(s));
+        return;
+    }
+    if (m->go && m->report.phase == MEMBER_READY) {
+        m->report.phase = MEMBER_STARTING;
+        crun_changed(m->driver);
+        crun_send(m, SHIM_GO, NULL, 0);
+    }
+}

@@ -1,0 +1,224 @@
+/* agent/crun_link.c - what a supervisor says, and what its silence means.
+ * docs/spec/node.md */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "agent/crun_impl.h"
+#include "base/check.h"
+#include "host/file.h"
+
+#define SILENT_MS 4000
+#define CONNECT_MS 20
+#define RESUMES 3
+
+static void set_phase(struct crun_member *m, enum member_phase phase)
+{
+    if (m->report.phase == phase) return;
+    m->report.phase = phase;
+    crun_changed(m->driver);
+}
+
+/* ---- the end ---- */
+
+static void take_status(struct member_end *end, const struct memo_exit *e)
+{
+    int status = (int)e->status;
+    end->exit_code = -1;
+    if (!e->known) return;
+    if (WIFSIGNALED(status)) {
+        end->signal = WTERMSIG(status);
+        end->exit_code = 128 + end->signal;
+    } else {
+        end->exit_code = WEXITSTATUS(status);
+    }
+}
+
+void crun_take_exit(struct crun_member *m)
+{
+    struct memo_exit e = {0};
+    struct member_end *end = &m->report.end;
+    *end = (struct member_end){.exit_code = -1};
+    crun_unlink(m);
+    if (memo_read_exit(m->dir, &e, NULL) < 0) {
+        /* Only a disk that takes nothing comes here: then say what is known. */
+        e.ran = m->started;
+        TEXT_CLIP(e.text, STR("the record of its end cannot be read"));
+    }
+    if (e.ran) take_status(end, &e);
+    end->oom = e.oom;
+    end->timed_out = e.timed_out;
+    end->fatal = !e.ran && e.fatal;
+    TEXT_CLIP(end->detail, str_of(e.text));
+    set_phase(m, e.ran ? MEMBER_EXITED : MEMBER_FAILED);
+}
+
+/* ---- messages ---- */
+
+static void on_ended(struct crun_member *m, bool ran)
+{
+    if (ran) {
+        crun_take_exit(m);
+        return;
+    }
+    /* Never ran: only after its groups and state are gone it is reported. */
+    crun_unlink(m);
+    crun_start_job(m, CRUN_BURY);
+}
+
+static void on_created(struct crun_member *m)
+{
+    m->created = true;
+    if (m->report.phase == MEMBER_PREPARING) set_phase(m, MEMBER_READY);
+}
+
+static void on_started(struct crun_member *m)
+{
+    m->started = true;
+    if (m->report.phase < MEMBER_STOPPING) set_phase(m, MEMBER_RUNNING);
+}
+
+/* False: the link is gone. */
+static bool take(struct crun_member *m, char kind, const void *data, size_t n)
+{
+    struct shim_hello h;
+    switch (kind) {
+    case SHIM_HELLO:
+        if (shim_payload(&h, sizeof(h), data, n) && h.signal_done > m->report.signal_done) {
+            m->report.signal_done = h.signal_done;
+            crun_changed(m->driver);
+        }
+        m->silent_ms = 0;
+        return true;
+    case SHIM_CREATED:
+        on_created(m);
+        return true;
+    case SHIM_STARTED:
+        on_started(m);
+        return true;
+    case SHIM_EXIT:
+        on_ended(m, true);
+        return false;
+    case SHIM_FAILED:
+        on_ended(m, false);
+        return false;
+    default:
+        return true;
+    }
+}
+
+static void on_sock(void *arg, int events)
+{
+    struct crun_member *m = arg;
+    char buf[SHIM_MSG_MAX];
+    (void)events;
+    for (;;) {
+        ssize_t n = recv(m->sock, buf, sizeof(buf), MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) break;
+        if (n <= 0) {
+            crun_unlink(m);
+            break;
+        }
+        if (!take(m, buf[0], buf + 1, (size_t)n - 1)) break;
+    }
+    crun_next(m);
+}
+
+static void reap(struct crun_member *m)
+{
+    if (m->pidfd < 0) return;
+    if (waitpid(m->pid, NULL, WNOHANG) == 0) return;
+    net_watch_free(m->on_pidfd);
+    m->on_pidfd = NULL;
+    file_close(&m->pidfd);
+}
+
+static void on_pidfd(void *arg, int events)
+{
+    struct crun_member *m = arg;
+    (void)events;
+    reap(m);
+    /* Dead without having hung up: somebody else holds its end. */
+    if (m->sock >= 0 && m->pidfd < 0) on_sock(m, 0);
+}
+
+void crun_link(struct crun_member *m, int sock, int pidfd, pid_t pid)
+{
+    CHECK(m->sock < 0);
+    m->sock = sock;
+    m->on_sock = net_watch_new(m->driver->loop, sock, on_sock, m);
+    net_watch_set(m->on_sock, NET_READ);
+    if (pidfd < 0) return;
+    m->pidfd = pidfd;
+    m->pid = pid;
+    m->on_pidfd = net_watch_new(m->driver->loop, pidfd, on_pidfd, m);
+    net_watch_set(m->on_pidfd, NET_READ);
+}
+
+/* The supervisor stays watched until it is reaped. */
+void crun_unlink(struct crun_member *m)
+{
+    net_watch_free(m->on_sock);
+    m->on_sock = NULL;
+    file_close(&m->sock);
+    file_close(&m->input);
+}
+
+bool crun_send(struct crun_member *m, enum shim_kind kind, const void *data, size_t n)
+{
+    char buf[64];
+    CHECK(n + 1 <= sizeof(buf));
+    if (m->sock < 0) return false;
+    buf[0] = (char)kind;
+    if (n) memcpy(buf + 1, data, n);
+    /* A full or broken socket shows as end of file, and then all is asked again. */
+    return send(m->sock, buf, n + 1, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)(n + 1);
+}
+
+/* ---- silence ---- */
+
+static void try_connect(struct crun_member *m)
+{
+    int sock = crun_node_connect(m->dir, NULL);
+    if (m->silent_ms == 0) m->silent_ms = net_now_ms() + SILENT_MS;
+    if (sock >= 0) crun_link(m, sock, -1, 0);
+    else crun_retry_at(m, CONNECT_MS);
+}
+
+static void bury(struct crun_member *m, const char *why)
+{
+    TEXT_CLIP(m->why, str_of(why));
+    crun_start_job(m, CRUN_BURY);
+}
+
+void crun_settle(struct crun_member *m)
+{
+    struct adopt_facts f = adopt_look(&m->driver->node, m->dir);
+    f.silent = m->silent_ms && net_now_ms() >= m->silent_ms;
+    f.spent = m->resumed >= RESUMES;
+    reap(m);
+    switch (adopt_decide(&f)) {
+    case ADOPT_REMOVE:
+    case ADOPT_AGAIN:
+        m->clean = true;
+        crun_next(m);
+        break;
+    case ADOPT_REBOOTED:
+        bury(m, "this machine restarted under it: outcome unknown");
+        break;
+    case ADOPT_ENDED:
+        on_ended(m, file_exists(m->dir, "go"));
+        break;
+    case ADOPT_CONNECT:
+        try_connect(m);
+        break;
+    case ADOPT_KILL:
+        bury(m, "its supervisor was lost: outcome unknown");
+        break;
+    case ADOPT_RESUME:
+        m->resumed++;
+        crun_start_job(m, CRUN_RESUME);
+        break;
+    }
+}

@@ -1,0 +1,44 @@
+/* agent/crun_node.h - what all containers of this node have in common.
+ *
+ * Learned when the driver starts and only read afterwards, so that workers may
+ * use it without a lock.  docs/spec/node.md */
+#ifndef AGENT_CRUN_NODE_H
+#define AGENT_CRUN_NODE_H
+#include <stdbool.h>
+#include <sys/types.h>
+#include "agent/bundle.h"
+#include "agent/cgroup.h"
+#include "agent/rootfs.h"
+#include "base/err.h"
+#include "host/memo.h"
+#include "host/proc.h"
+
+struct crun_node {
+    char state_dir[192];
+    char shim[MEMO_PATH], crun[MEMO_PATH], crun_root[MEMO_PATH];
+    char boot_id[PROC_BOOT_ID];
+    int containers, logs, runtime; /* descriptors of the directories */
+    int64_t log_keep_bytes;
+    struct cgroup_host cgroups;
+    struct rootfs_host rootfs;
+    struct bundle_host bundle;
+    struct strbuf filter, filter_json;
+    bool slow; /* the probe asked for the runtime's documented way */
+};
+
+int crun_node_open(const struct driver_config *config, struct crun_node *ret, struct err *err);
+void crun_node_close(struct crun_node *n);
+/* Switches to the documented way: the filter as JSON, the runtime's own start. */
+void crun_node_slow(struct crun_node *n);
+
+/* A supervisor or helper: `mode` of rota-shim in `dir`, with descriptors 3 and 4
+ * (fd4 may be -1).  Its pidfd, or a code. */
+int crun_node_spawn(const struct crun_node *n, const char *mode, int dir, int fd3, int fd4,
+                    pid_t *ret_pid, struct err *err);
+/* A connection to the supervisor of that directory, non-blocking. */
+int crun_node_connect(int dir, struct err *err);
+/* The lock of a container's directory: its descriptor, or ERR_CONFLICT while a
+ * supervisor (or the child that is about to become one) lives. */
+int crun_node_lock(int dir, struct err *err);
+
+#endif

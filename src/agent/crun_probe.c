@@ -1,0 +1,137 @@
+/* agent/crun_probe.c - before anything is run for anybody: one container that
+ * looks at its own walls.
+ *
+ * Shortcuts around the runtime's documented ways are taken only when seen to
+ * work on this very machine; else the slow way is tried, and the node says so.
+ * docs/spec/node.md */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "agent/clean.h"
+#include "agent/crun_impl.h"
+#include "host/file.h"
+
+#define STEP_MS 15000
+#define NOBODY 65534
+
+/* Waits for one of two kinds of message; the other is a failure. */
+static int await(int sock, enum shim_kind good, char *buf, size_t cap, struct err *err)
+{
+    int64_t until = net_now_ms() + STEP_MS;
+    for (;;) {
+        int64_t left = until - net_now_ms();
+        struct pollfd p = {.fd = sock, .events = POLLIN};
+        if (left <= 0 || poll(&p, 1, (int)left) == 0)
+            return err_set(err, ERR_TIMEOUT, "the probe container does not answer");
+        ssize_t n = recv(sock, buf, cap - 1, MSG_DONTWAIT);
+        if (n < 0) continue;
+        if (n == 0) return err_set(err, ERR_IO, "the probe's supervisor died");
+        buf[n] = 0;
+        if (buf[0] == SHIM_FAILED) return err_set(err, ERR_UNSUPPORTED, "%s", buf + 1);
+        if (buf[0] == (char)good) return 0;
+    }
+}
+
+/* "key value" among what the probe printed. */
+static bool said(const char *log, const char *line)
+{
+    struct str rest = str_of(log), one;
+    struct shim_log_record r;
+    while (str_cut(&rest, '\n', &one))
+        if (shim_log_parse(one.p, one.n, &r) && str_eq(str_n(r.text, r.n), str_of(line))) return true;
+    return false;
+}
+
+static int judge(int dir, struct err *err)
+{
+    static const char *const promises[] = {"seccomp 2", "no_new_privs 1", "capabilities 0",
+                                           "device refused", "uid 65534", "hidden yes"};
+    char log[8192];
+    size_t n = 0;
+    int rc = file_read(dir, SHIM_LOG_PREFIX "000000000001", log, sizeof(log), &n, err);
+    if (rc < 0) return rc;
+    for (size_t i = 0; i < ARRAY_LEN(promises); i++)
+        if (!said(log, promises[i]))
+            return err_set(err, ERR_UNSUPPORTED, "the probe container did not see '%s'", promises[i]);
+    return 0;
+}
+
+static int converse(struct crun *c, struct prepare *p, int dir, struct err *err)
+{
+    char buf[SHIM_MSG_MAX];
+    struct shim_created made;
+    struct memo_exit e;
+    char go = SHIM_GO;
+    int rc = await(p->sock, SHIM_CREATED, buf, sizeof(buf), err);
+    if (rc < 0) return rc;
+    memcpy(&made, buf + 1, sizeof(made));
+    if (!cgroup_holds(&c->node.cgroups, p->conf.name, made.pid))
+        return err_set(err, ERR_UNSUPPORTED, "the probe container is outside its control groups");
+    if (send(p->sock, &go, 1, MSG_NOSIGNAL) != 1)
+        return err_set(err, ERR_IO, "the probe's supervisor died");
+    rc = await(p->sock, SHIM_EXIT, buf, sizeof(buf), err);
+    if (rc == 0) rc = memo_read_exit(dir, &e, err);
+    if (rc == 0 && (!e.known || e.status != 0))
+        rc = err_set(err, ERR_UNSUPPORTED, "the probe container failed with status %d", (int)e.status);
+    return rc < 0 ? rc : judge(dir, err);
+}
+
+static int probe_in(struct crun *c, int dir, struct err *err)
+{
+    const char *const argv[] = {BUNDLE_INIT, "probe", NULL};
+    const char *const envp[] = {"PATH=/usr/bin:/bin", NULL};
+    struct container_spec s = {.image = "host", .argv = argv, .envp = envp, .hostname = "probe",
+                               .uid = NOBODY, .gid = NOBODY, .cpu_milli = 1000,
+                               .mem_bytes = 64 * 1048576, .pids_max = 32, .shm_bytes = 1048576};
+    struct prepare p;
+    int rc = prepare_init(&p, &c->node, &s, dir, err);
+    if (rc < 0) return rc;
+    p.probe = true;
+    rc = prepare_run(&p, dir, err);
+    if (rc == 0) {
+        rc = converse(c, &p, dir, err);
+        if (rc < 0) proc_signal(p.pidfd, SIGKILL);
+        proc_wait_gone(p.pidfd, STEP_MS);
+        waitpid(p.pid, NULL, WNOHANG);
+    }
+    prepare_done(&p);
+    return rc;
+}
+
+static int probe_once(struct crun *c, struct err *err)
+{
+    char name[MEMO_NAME];
+    struct container_claim claim = {.uid = NOBODY, .gid = NOBODY};
+    claim_name((struct member_ref){0}, name); /* no session has this number */
+    TEXT_SET(claim.boot_id, str_of(c->node.boot_id));
+    clean_all(&c->node, name, NULL);
+    AUTO_FD int dir = claim_make(c->node.containers, name, &claim, err);
+    if (dir < 0) return dir;
+    int rc = probe_in(c, dir, err);
+    int cleaned = clean_all(&c->node, name, rc < 0 ? NULL : err);
+    file_remove_tree(c->node.logs, name, NULL);
+    return rc < 0 ? rc : cleaned;
+}
+
+int crun_probe(struct crun *c, struct err *err)
+{
+    struct err fast = {0};
+    const char *groups = cgroup_host_text(&c->node.cgroups);
+    int rc = probe_once(c, &fast);
+    if (rc < 0) {
+        crun_node_slow(&c->node);
+        rc = probe_once(c, err);
+    }
+    if (rc < 0) {
+        err_prefix(err, "this machine cannot run containers as promised");
+        return rc;
+    }
+    c->proved = true;
+    if (c->node.slow) text_fmt(c->note, sizeof(c->note), "%s; slow start: %s", groups, fast.text);
+    else text_fmt(c->note, sizeof(c->note), "%s; fast start", groups);
+    return 0;
+}

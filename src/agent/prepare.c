@@ -1,0 +1,153 @@
+/* agent/prepare.c - from a claim to a living supervisor, or back.
+ * docs/spec/node.md */
+#include "agent/prepare.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "agent/claim.h"
+#include "base/mem.h"
+#include "host/file.h"
+
+#define MEM_MIN (16 * INT64_C(1048576)) /* the runtime itself works inside the limits */
+#define PIDS_MIN 16
+#define CPU_MIN_MILLI 10
+
+static bool good_path(const char *path)
+{
+    return !path || (path[0] == '/' && strlen(path) < MEMO_PATH && !strchr(path, '\n'));
+}
+
+int prepare_check(const struct container_spec *s, struct err *err)
+{
+    enum rootfs_kind kind;
+    int rc = rootfs_find(s->image, &kind, err);
+    if (rc < 0) return rc;
+    if (!s->argv[0] || !s->argv[0][0]) return err_set(err, ERR_INVALID, "the command is empty");
+    if (s->uid == 0 || s->gid == 0)
+        return err_set(err, ERR_DENIED, "containers never run as this machine's root");
+    if (!s->hostname[0] || strlen(s->hostname) > 64 || strpbrk(s->hostname, " \n"))
+        return err_set(err, ERR_INVALID, "'%.70s' is no host name", s->hostname);
+    if (!good_path(s->workdir))
+        return err_set(err, ERR_INVALID, "working directory '%.100s' is not absolute", s->workdir);
+    if (s->cpu_milli < CPU_MIN_MILLI || s->mem_bytes < MEM_MIN || s->pids_max < PIDS_MIN)
+        return err_set(err, ERR_INVALID,
+                       "a container takes at least 0.01 CPU, 16 MiB of memory, 16 processes");
+    if (s->cpu_milli > INT32_MAX || s->shm_bytes < 0 || s->limit_ms < 0 || s->grace_ms < 0)
+        return err_set(err, ERR_INVALID, "a limit of the container is out of range");
+    return 0;
+}
+
+static const char *find_env(const char *const *envp, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; envp[i]; i++)
+        if (strncmp(envp[i], name, n) == 0 && envp[i][n] == '=') return envp[i] + n + 1;
+    return NULL;
+}
+
+static int fill_conf(struct prepare *p, const struct container_spec *s, struct err *err)
+{
+    const struct crun_node *n = p->node;
+    struct memo_conf *c = &p->conf;
+    claim_name(s->ref, c->name);
+    TEXT_SET(c->crun, str_of(n->crun));
+    TEXT_SET(c->crun_root, str_of(n->crun_root));
+    TEXT_SET(c->hide, str_of(n->cgroups.hide));
+    TEXT_SET(c->lower, STR("/"));
+    c->tty = s->tty;
+    c->stdin_open = s->stdin_open;
+    c->slow = n->slow;
+    c->limit_ms = s->limit_ms;
+    c->grace_ms = s->grace_ms;
+    p->limits = (struct cgroup_limits){s->cpu_milli, s->mem_bytes, s->pids_max};
+    return cgroup_of(&n->cgroups, c->name, &c->cgroups, err);
+}
+
+int prepare_init(struct prepare *p, const struct crun_node *node, const struct container_spec *spec,
+                 int dir, struct err *err)
+{
+    char root[MEMO_PATH * 2];
+    struct container_spec s = *spec;
+    *p = (struct prepare){.node = node, .sock = -1, .pidfd = -1, .uid = s.uid, .gid = s.gid};
+    strbuf_init(&p->config, BUNDLE_MAX);
+    if (s.shm_bytes == 0) s.shm_bytes = s.mem_bytes / 2;
+    TEXT_CLIP(p->hostname, str_of(s.hostname));
+    TEXT_SET(p->workdir, str_of(s.workdir ? s.workdir : ""));
+    const char *home = find_env(s.envp, "HOME");
+    if (home && good_path(home)) TEXT_SET(p->home, str_of(home));
+    int rc = fill_conf(p, &s, err);
+    text_fmt(root, sizeof(root), "%s/containers/%s/m", node->state_dir, p->conf.name);
+    if (rc == 0) rc = bundle_config(&node->bundle, &s, root, &p->config, err);
+    if (rc == 0) rc = claim_write_env(dir, s.envp, err);
+    if (rc < 0) prepare_done(p);
+    return rc;
+}
+
+void prepare_done(struct prepare *p)
+{
+    strbuf_done(&p->config);
+    file_close(&p->sock);
+    file_close(&p->pidfd);
+}
+
+static int write_files(struct prepare *p, int dir, struct err *err)
+{
+    static const char *const dirs[] = {"bundle", "u", "w", "m"};
+    char upper[MEMO_PATH * 2];
+    int rc = memo_write_conf(dir, &p->conf, err);
+    for (size_t i = 0; i < ARRAY_LEN(dirs) && rc == 0; i++)
+        rc = file_mkdir(dir, dirs[i], i == 1 ? 0755 : 0700, err);
+    if (rc == 0) rc = file_write(dir, "bundle/config.json", p->config.p, p->config.n, FILE_ORDERED, err);
+    if (rc < 0) return rc;
+    struct rootfs_user user = {.uid = p->uid, .gid = p->gid, .hostname = p->hostname,
+                               .home = p->home[0] ? p->home : NULL,
+                               .workdir = p->workdir[0] ? p->workdir : NULL};
+    text_fmt(upper, sizeof(upper), "%s/containers/%s/u", p->node->state_dir, p->conf.name);
+    rc = rootfs_fill(&p->node->rootfs, upper, &user, err);
+    if (rc == 0 && p->probe &&
+        (mknodat(dir, "u/tmp/denied", S_IFCHR | 0666, makedev(10, 229)) < 0 ||
+         fchmodat(dir, "u/tmp/denied", 0666, 0) < 0))
+        rc = err_sys(err, ERR_IO, errno, "cannot make the probe's device");
+    return rc;
+}
+
+/* The supervisor with its lock and our end of the first connection. */
+static int spawn(struct prepare *p, const char *mode, int dir, struct err *err)
+{
+    int pair[2];
+    AUTO_FD int lock = crun_node_lock(dir, err);
+    if (lock < 0) return lock;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+        return err_sys(err, ERR_IO, errno, "cannot make a socket pair");
+    AUTO_FD int theirs = pair[1];
+    AUTO_FD int ours = pair[0];
+    p->pidfd = crun_node_spawn(p->node, mode, dir, theirs, lock, &p->pid, err);
+    if (p->pidfd < 0) return p->pidfd;
+    p->sock = ours;
+    ours = -1;
+    return 0;
+}
+
+int prepare_run(struct prepare *p, int dir, struct err *err)
+{
+    int rc = write_files(p, dir, err);
+    if (rc < 0) return rc; /* files go with the directory */
+    rc = cgroup_make(&p->conf.cgroups, &p->limits, err);
+    if (rc < 0) return rc;
+    rc = spawn(p, "run", dir, err);
+    if (rc < 0) {
+        cgroup_kill(&p->conf.cgroups, 1000, NULL);
+        cgroup_remove(&p->conf.cgroups, NULL);
+    }
+    return rc;
+}
+
+int prepare_resume(struct prepare *p, const struct crun_node *node, int dir, struct err *err)
+{
+    p->node = node;
+    return spawn(p, "adopt", dir, err);
+}

@@ -1,0 +1,44 @@
+/* agent/rootfs.h - what a container sees as its file system.
+ *
+ * Image `host`: an overlay on this machine's own root, so that programs, Python
+ * environments and drivers are there without any registry.  What is not for
+ * guests is covered in the upper layer: every directory at the top but the
+ * system's own is replaced by an empty one or by nothing, and so are secrets in
+ * /etc.  The host is seen as it was when the container began.
+ * docs/spec/node.md */
+#ifndef AGENT_ROOTFS_H
+#define AGENT_ROOTFS_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+
+#define ROOTFS_PATH 256
+
+enum rootfs_kind { ROOTFS_NONE = 0, ROOTFS_HOST };
+
+/* The one place that knows names of images.  ERR_NOT_FOUND names what exists. */
+int rootfs_find(const char *image, enum rootfs_kind *ret, struct err *err);
+
+struct rootfs_cover {
+    char path[ROOTFS_PATH]; /* relative to the root */
+    bool dir;               /* an empty directory; else nothing at all */
+    uint16_t mode;
+};
+struct rootfs_bind { char path[ROOTFS_PATH]; };
+
+struct rootfs_host { /* learned once, when the agent starts; then only read */
+    VEC(struct rootfs_cover) covers;
+    VEC(struct rootfs_bind) binds; /* file systems mounted below /usr, /opt, /etc */
+    struct strbuf resolv;          /* name servers that a container can reach, or empty */
+};
+int rootfs_host_open(struct rootfs_host *ret, struct err *err);
+void rootfs_host_done(struct rootfs_host *h);
+
+struct rootfs_user { uint32_t uid, gid; const char *home, *hostname, *workdir; };
+/* Fills the upper layer `upper` (absolute) of one container. */
+int rootfs_fill(const struct rootfs_host *h, const char *upper, const struct rootfs_user *u,
+                struct err *err);
+
+#endif
