@@ -127,7 +127,10 @@ static void create(struct act *a, struct member_ref ref)
         refuse(a, ref, true, err.text);
         return;
     }
-    if (a->driver.ops->create(a->driver.self, &launch.spec, &err) != 0) {
+    if (a->driver.ops->create(a->driver.self, &launch.spec, &err) == 0) {
+        /* Once only, also before the manager has heard of it. */
+        if (FIND(&a->wants, ref, &at)) a->wants.v[at].fresh = false;
+    } else {
         refuse(a, ref, err.code == ERR_INVALID || err.code == ERR_UNSUPPORTED, err.text);
     }
     launch_done(&launch);

@@ -48,8 +48,8 @@ static void file_keep(const struct bodies *b, const struct sync_body *body)
     char name[64];
     struct err err = {0};
     AUTO_STRBUF struct strbuf json;
-    if (b->dir_fd < 0) return;
     strbuf_init(&json, FILE_MAX);
+    if (b->dir_fd < 0) return;
     wire_print(&wire_sync_body, body, &json);
     if (json.full) return;
     file_name(body, name);

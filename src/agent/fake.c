@@ -31,6 +31,7 @@ struct fake_member {
     int64_t run_ms;    /* once it goes; FOREVER: until stopped */
     int64_t due_ms;
     int32_t exit_code;
+    bool limited;      /* run_ms is the time limit */
     uint32_t stamp;
     char print[128];
 };
@@ -114,7 +115,8 @@ static void on_due(void *arg)
         heap_pop(&f->timers, &item);
         struct fake_member *m = &f->members.v[item.slot];
         if (m->stamp != item.stamp || m->report.phase != MEMBER_RUNNING) continue;
-        finish(m, m->exit_code, 0);
+        finish(m, m->exit_code, m->limited ? SIGTERM : 0);
+        m->report.end.timed_out = m->limited;
         changed(f);
     }
     rearm(f);
@@ -175,6 +177,7 @@ static int fake_create(void *self, const struct container_spec *spec, struct err
     if (spec->limit_ms > 0 && m->run_ms > spec->limit_ms) {
         m->run_ms = spec->limit_ms;
         m->exit_code = 128 + SIGTERM;
+        m->limited = true;
     }
     VEC_INSERT(&f->order, at, slot);
     changed(f);

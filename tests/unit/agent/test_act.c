@@ -1,0 +1,213 @@
+/* Plan and act on the driver that pretends: what is wanted comes about, what is not
+ * goes, and nothing moves before a first list has come. */
+#include "test.h"
+
+#include "agent/act.h"
+#include "net/loop.h"
+
+struct fixture {
+    struct net_loop *loop;
+    struct driver real, d; /* d: real with its create replaced */
+    struct driver_ops ops;
+    struct bodies *bodies;
+    struct act *act;
+    uint64_t turn;
+};
+
+static int broken_create(void *self, const struct container_spec *spec, struct err *err)
+{
+    (void)self, (void)spec;
+    return err_set(err, ERR_IO, "the disk is full");
+}
+
+static void fixture_init(struct fixture *f, bool broken)
+{
+    struct err err;
+    memset(f, 0, sizeof(*f));
+    f->loop = net_loop_new();
+    struct driver_config c = {.state_dir = "/nonexistent"};
+    assert_int_equal(fake_driver_new(f->loop, &c, &f->real, &err), 0);
+    f->ops = *f->real.ops;
+    if (broken) f->ops.create = broken_create;
+    f->d = (struct driver){.ops = &f->ops, .self = f->real.self};
+    assert_int_equal(bodies_open(NULL, &f->bodies, &err), 0);
+    f->act = act_new(&f->d, f->bodies, "inc");
+}
+
+static void fixture_done(struct fixture *f)
+{
+    act_free(f->act);
+    bodies_free(f->bodies);
+    f->real.ops->free(f->real.self);
+    net_loop_free(f->loop);
+}
+
+struct wish { uint64_t session; enum want_act act; const char *body; /* NULL: none sent */ };
+
+static void answer(struct fixture *f, const struct wish *w, size_t n)
+{
+    struct sync_answer a = {.turn = ++f->turn};
+    for (size_t i = 0; i < n; i++) {
+        struct member_ref ref = {w[i].session, 1, 0};
+        VEC_PUSH(&a.wants, ((struct member_want){.ref = ref, .act = w[i].act, .fresh = true,
+                                                .grace_ms = 100}));
+        if (w[i].body == NULL) continue;
+        struct sync_body b = {.session = ref.session, .attempt = 1};
+        b.spec = mem_strndup(w[i].body, strlen(w[i].body));
+        VEC_PUSH(&a.bodies, b);
+    }
+    act_apply(f->act, &a);
+    wire_free(&wire_sync_answer, &a);
+    act_run(f->act); /* a change of the driver's list would do it */
+    act_run(f->act);
+}
+
+static enum member_phase phase(struct fixture *f, uint64_t session)
+{
+    AUTO_FREE struct member_report *list = NULL;
+    uint32_t n = act_list(f->act, &list);
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i].ref.session == session) return list[i].phase;
+    }
+    return MEMBER_NONE;
+}
+
+#define SLEEP "{\"command\":[\"sleep:100000\"]}"
+
+static void what_is_wanted_comes_about(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f, false);
+    answer(&f, (struct wish[]){{1, WANT_HOLD, SLEEP}, {2, WANT_RUN, SLEEP}}, 2);
+    assert_int_equal(phase(&f, 1), MEMBER_READY);
+    assert_int_equal(phase(&f, 2), MEMBER_RUNNING);
+    answer(&f, (struct wish[]){{1, WANT_RUN, NULL}, {2, WANT_STOP, NULL}}, 2);
+    assert_int_equal(phase(&f, 1), MEMBER_RUNNING);
+    assert_int_equal(phase(&f, 2), MEMBER_EXITED);
+    answer(&f, (struct wish[]){{1, WANT_RUN, NULL}}, 1);
+    assert_int_equal(phase(&f, 2), MEMBER_NONE);
+    assert_int_equal(bodies_count(f.bodies), 1);
+    struct member_report r;
+    assert_true(act_find(f.act, (struct member_ref){2, 1, 0}, &r)); /* its end is remembered */
+    assert_int_equal(r.end.signal, 15);
+    assert_false(act_find(f.act, (struct member_ref){2, 2, 0}, &r));
+    fixture_done(&f);
+}
+
+static void AGT2_an_empty_list_ends_everything(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f, false);
+    struct wish all[150];
+    for (uint64_t i = 0; i < 150; i++) all[i] = (struct wish){i + 1, WANT_RUN, SLEEP};
+    answer(&f, all, 150);
+    assert_int_equal(phase(&f, 150), MEMBER_RUNNING);
+    answer(&f, all, 0);
+    AUTO_FREE struct member_report *list = NULL;
+    assert_int_equal(act_list(f.act, &list), 0);
+    assert_int_equal(bodies_count(f.bodies), 0);
+    fixture_done(&f);
+}
+
+static void nothing_moves_before_a_first_list(void **state)
+{
+    struct fixture f;
+    struct err err;
+    const char *argv[] = {"sleep:100000", NULL};
+    struct container_spec s = {.ref = {9, 1, 0}, .argv = argv};
+    (void)state;
+    fixture_init(&f, false);
+    assert_int_equal(f.real.ops->create(f.real.self, &s, &err), 0);
+    act_run(f.act);
+    assert_int_equal(phase(&f, 9), MEMBER_READY);
+    assert_true(act_wanted(f.act, s.ref));
+    answer(&f, NULL, 0);
+    assert_int_equal(phase(&f, 9), MEMBER_NONE);
+    assert_false(act_wanted(f.act, s.ref));
+    /* And again after another store gave its name. */
+    assert_int_equal(f.real.ops->create(f.real.self, &s, &err), 0);
+    act_set_incarnation(f.act, "other");
+    act_run(f.act);
+    assert_int_equal(phase(&f, 9), MEMBER_READY);
+    fixture_done(&f);
+}
+
+static void missing_bodies_are_asked_for_once_each(void **state)
+{
+    struct fixture f;
+    uint32_t n;
+    (void)state;
+    fixture_init(&f, false);
+    answer(&f, (struct wish[]){{1, WANT_RUN, NULL}, {2, WANT_RUN, SLEEP}, {3, WANT_RUN, NULL}}, 3);
+    const struct sync_need *needs = act_needs(f.act, &n);
+    assert_int_equal(n, 2);
+    assert_int_equal(needs[0].session, 1);
+    assert_int_equal(needs[1].session, 3);
+    answer(&f, (struct wish[]){{1, WANT_RUN, SLEEP}, {2, WANT_RUN, NULL}, {3, WANT_RUN, SLEEP}}, 3);
+    (void)act_needs(f.act, &n);
+    assert_int_equal(n, 0);
+    assert_int_equal(phase(&f, 3), MEMBER_RUNNING);
+    fixture_done(&f);
+}
+
+static void what_the_driver_refuses_is_reported_as_a_failed_start(void **state)
+{
+    struct fixture f;
+    struct member_report r;
+    (void)state;
+    fixture_init(&f, true);
+    answer(&f, (struct wish[]){{1, WANT_RUN, SLEEP}}, 1);
+    assert_true(act_find(f.act, (struct member_ref){1, 1, 0}, &r));
+    assert_int_equal(r.phase, MEMBER_FAILED);
+    assert_string_equal(r.end.detail, "the disk is full");
+    assert_false(r.end.fatal);
+    f.ops.create = f.real.ops->create; /* it would work now, but this attempt is over */
+    act_run(f.act);
+    assert_int_equal(phase(&f, 1), MEMBER_FAILED);
+    answer(&f, NULL, 0);
+    assert_int_equal(phase(&f, 1), MEMBER_NONE);
+    fixture_done(&f);
+}
+
+static void AGT13_what_vanished_is_not_run_again(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f, false);
+    answer(&f, (struct wish[]){{1, WANT_RUN, SLEEP}}, 1);
+    f.real.ops->clean(f.real.self, (struct member_ref){1, 1, 0}); /* behind our back */
+    act_run(f.act);
+    act_run(f.act);
+    assert_int_equal(phase(&f, 1), MEMBER_NONE);
+    fixture_done(&f);
+}
+
+static void a_malformed_body_is_a_fatal_failure(void **state)
+{
+    struct fixture f;
+    struct member_report r;
+    (void)state;
+    fixture_init(&f, false);
+    answer(&f, (struct wish[]){{1, WANT_RUN, "{\"comand\":[]}"}, {2, WANT_RUN, SLEEP}}, 2);
+    assert_true(act_find(f.act, (struct member_ref){1, 1, 0}, &r));
+    assert_int_equal(r.phase, MEMBER_FAILED);
+    assert_true(r.end.fatal);
+    assert_int_equal(phase(&f, 2), MEMBER_RUNNING);
+    fixture_done(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_wanted_comes_about),
+        cmocka_unit_test(AGT2_an_empty_list_ends_everything),
+        cmocka_unit_test(nothing_moves_before_a_first_list),
+        cmocka_unit_test(missing_bodies_are_asked_for_once_each),
+        cmocka_unit_test(what_the_driver_refuses_is_reported_as_a_failed_start),
+        cmocka_unit_test(AGT13_what_vanished_is_not_run_again),
+        cmocka_unit_test(a_malformed_body_is_a_fatal_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

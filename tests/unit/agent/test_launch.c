@@ -1,0 +1,147 @@
+/* From a body to a container: environment, identity, limits. */
+#include "test.h"
+
+#include "agent/launch.h"
+#include "base/fmt.h"
+
+static void body_make(struct body *b, const char *spec)
+{
+    struct err err = {0};
+    memset(b, 0, sizeof(*b));
+    if (wire_parse(&wire_session_spec, str_of(spec), &b->spec, &err) != 0) fail_msg("%s", err.text);
+    b->sync.session = 17;
+    b->sync.attempt = 2;
+    TEXT_SET(b->sync.owner, STR("alice"));
+    b->sync.uid = 1001;
+    b->sync.gid = 1002;
+    b->sync.time_limit_ms = 60000;
+    b->sync.grace_ms = 5000;
+}
+
+static void body_done(struct body *b)
+{
+    wire_free(&wire_session_spec, &b->spec);
+    VEC_DONE(&b->sync.devices);
+    VEC_DONE(&b->sync.peers);
+}
+
+static const char *env_of(const struct launch *l, const char *name)
+{
+    const char *found = NULL;
+    size_t n = strlen(name);
+    for (const char *const *e = l->spec.envp; *e != NULL; e++) {
+        if (strncmp(*e, name, n) != 0 || (*e)[n] != '=') continue;
+        if (found != NULL) fail_msg("%s is there twice", name);
+        found = *e + n + 1;
+    }
+    return found;
+}
+
+static void expect_env(const struct launch *l, const char *name, const char *want)
+{
+    const char *got = env_of(l, name);
+    if (got == NULL || strcmp(got, want) != 0) {
+        fail_msg("%s is %s, not %s", name, got != NULL ? got : "absent", want);
+    }
+}
+
+static void one_member(void **state)
+{
+    struct body b;
+    struct launch l;
+    struct err err;
+    (void)state;
+    body_make(&b, "{\"name\":\"my.job\",\"command\":[\"train\",\"-x\"],\"cpu_milli\":1500,"
+                  "\"mem_bytes\":1073741824,\"env\":{\"A\":\"1\",\"PATH\":\"/p\","
+                  "\"ROTA_RANK\":\"9\",\"NVIDIA_VISIBLE_DEVICES\":\"all\"},\"workdir\":\"/w\"}");
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 0}, "inc", &l, &err), 0);
+    assert_string_equal(l.spec.argv[0], "train");
+    assert_string_equal(l.spec.argv[1], "-x");
+    assert_null(l.spec.argv[2]);
+    assert_string_equal(l.spec.incarnation, "inc");
+    assert_string_equal(l.spec.image, "host");
+    assert_string_equal(l.spec.workdir, "/w");
+    assert_string_equal(l.spec.hostname, "my-job");
+    assert_int_equal(l.spec.uid, 1001);
+    assert_int_equal(l.spec.gid, 1002);
+    assert_int_equal(l.spec.cpu_milli, 1500);
+    assert_int_equal(l.spec.mem_bytes, FMT_GIB);
+    assert_int_equal(l.spec.shm_bytes, FMT_GIB / 2);
+    assert_int_equal(l.spec.limit_ms, 60000);
+    assert_int_equal(l.spec.grace_ms, 5000);
+    expect_env(&l, "A", "1");
+    expect_env(&l, "PATH", "/p");
+    expect_env(&l, "HOME", "/tmp");
+    expect_env(&l, "USER", "alice");
+    expect_env(&l, "ROTA_SESSION", "s17");
+    expect_env(&l, "ROTA_SESSION_NAME", "my.job");
+    expect_env(&l, "ROTA_ATTEMPT", "2");
+    expect_env(&l, "ROTA_RESTART_COUNT", "1");
+    expect_env(&l, "ROTA_RANK", "0"); /* ours, whatever the session says */
+    expect_env(&l, "ROTA_NODES", "1");
+    expect_env(&l, "ROTA_MASTER_ADDR", "127.0.0.1");
+    expect_env(&l, "ROTA_GPUS", "");
+    assert_null(env_of(&l, "NVIDIA_VISIBLE_DEVICES")); /* never grants a device */
+    assert_null(env_of(&l, "TERM"));
+    launch_done(&l);
+    body_done(&b);
+}
+
+static void gang_with_roles(void **state)
+{
+    struct body b;
+    struct launch l;
+    struct err err;
+    (void)state;
+    body_make(&b, "{\"command\":[\"worker\"],\"tty\":true,\"env\":{\"PET_NNODES\":\"7\"},\"roles\":["
+                  "{\"name\":\"chief\",\"count\":1,\"cpu_milli\":1000,\"mem_bytes\":1073741824,"
+                  "\"gpu\":2,\"command\":[\"chief\"]},"
+                  "{\"name\":\"worker\",\"count\":2,\"cpu_milli\":2000,\"mem_bytes\":2147483648,"
+                  "\"gpu\":0}]}");
+    VEC_PUSH(&b.sync.devices, ((struct sync_device_mask){.member = 0, .mask = 0x12}));
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 0}, "i", &l, &err), 0);
+    assert_string_equal(l.spec.argv[0], "chief");
+    assert_string_equal(l.spec.hostname, "s17-0");
+    assert_int_equal(l.spec.simulated_devices, 0x12);
+    expect_env(&l, "ROTA_GPUS", "1,4");
+    expect_env(&l, "ROTA_NODES", "3");
+    expect_env(&l, "ROTA_MASTER_ADDR", "s17-0");
+    expect_env(&l, "PET_NNODES", "7"); /* the session may say otherwise here */
+    expect_env(&l, "TERM", "xterm-256color");
+    launch_done(&l);
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 2}, "i", &l, &err), 0);
+    assert_string_equal(l.spec.argv[0], "worker");
+    assert_string_equal(l.spec.hostname, "s17-2");
+    assert_int_equal(l.spec.cpu_milli, 2000);
+    expect_env(&l, "ROTA_RANK", "2");
+    expect_env(&l, "ROTA_GPUS", "");
+    launch_done(&l);
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 3}, "i", &l, &err), ERR_INVALID);
+    body_done(&b);
+}
+
+static void never_as_root(void **state)
+{
+    struct body b;
+    struct launch l;
+    struct err err;
+    (void)state;
+    body_make(&b, "{\"command\":[\"id\"]}");
+    b.sync.uid = b.sync.gid = 0;
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 0}, "i", &l, &err), 0);
+    assert_int_equal(l.spec.uid, LAUNCH_NOBODY);
+    assert_int_equal(l.spec.gid, LAUNCH_NOBODY);
+    assert_true(l.spec.cpu_milli > 0 && l.spec.mem_bytes > 0 && l.spec.pids_max >= 16);
+    launch_done(&l);
+    body_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_member),
+        cmocka_unit_test(gang_with_roles),
+        cmocka_unit_test(never_as_root),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
