@@ -1,8 +1,9 @@
 /* wire/decode.c - a jansson tree into an object, by its table.
  *
  * The object is built beside the caller's and moved over when it is whole.  The
- * path of the value at hand ("roles[1].count") is kept in one text that grows and
- * shrinks with the descent.  Whatever stands in the tree came from outside. */
+ * way to the value at hand ("roles[1].count") is a chain of crumbs on the stack,
+ * written out only when something is wrong.  Whatever stands in the tree came
+ * from outside. */
 #include "wire/decode.h"
 
 #include <stdarg.h>
@@ -15,12 +16,17 @@
 
 #define SHOWN_MAX 40 /* bytes of a foreign value that an error repeats */
 
+struct crumb {
+    const struct crumb *up;
+    const char *key; /* NULL: an index */
+    size_t index;
+};
+
 struct decoder {
     const struct decode_marks *marks; /* NULL: JSON */
     bool input;
     struct err *err;
-    char path[160];
-    size_t path_n;
+    const struct crumb *at; /* NULL: the root */
 };
 
 /* One value and what the table says of it. */
@@ -35,31 +41,31 @@ static const struct decode_mark *mark_of(const struct decoder *d, const json_t *
     return at == MAP_NONE ? NULL : &d->marks->v.v[at];
 }
 
-static size_t path_push(struct decoder *d, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static size_t path_push(struct decoder *d, const char *fmt, ...)
+/* Steps down; the caller owns the crumb and steps back up with leave(). */
+static void enter(struct decoder *d, struct crumb *c, const char *key, size_t index)
 {
-    size_t before = d->path_n;
-    char part[96];
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(part, sizeof(part), fmt, ap);
-    va_end(ap);
-    CHECK(n >= 0);
-    const char *dot = before > 0 && part[0] != '[' ? "." : "";
-    char whole[sizeof(d->path) + sizeof(part)];
-    text_fmt(whole, sizeof(whole), "%s%s%s", d->path, dot, part);
-    TEXT_CLIP(d->path, str_of(whole));
-    d->path_n = strlen(d->path);
-    return before;
+    *c = (struct crumb){d->at, key, index};
+    d->at = c;
 }
 
-static void path_pop(struct decoder *d, size_t to)
+static void leave(struct decoder *d)
 {
-    CHECK(to <= d->path_n);
-    d->path_n = to;
-    d->path[to] = '\0';
+    CHECK(d->at != NULL);
+    d->at = d->at->up;
+}
+
+static void put_path(struct strbuf *b, const struct crumb *c)
+{
+    if (!c) return;
+    put_path(b, c->up);
+    if (!c->key) {
+        strbuf_fmt(b, "[%zu]", c->index);
+        return;
+    }
+    if (b->n) strbuf_putc(b, '.');
+    for (const char *p = c->key; *p && p < c->key + SHOWN_MAX; p++) { /* may be foreign */
+        strbuf_putc(b, (unsigned char)*p < ' ' || *p == '"' ? '?' : *p);
+    }
 }
 
 static int fail_at(struct decoder *d, const struct decode_mark *mark, bool key, const char *text)
@@ -69,9 +75,11 @@ static int fail_at(struct decoder *d, const struct decode_mark *mark, bool key, 
         text_fmt(where, sizeof(where), "%s:%u:%u: ", d->marks->file,
                  key ? mark->key_line : mark->line, key ? mark->key_col : mark->col);
     }
-    const char *colon = d->path_n ? ": " : "";
-    err_set(d->err, ERR_INVALID, "%s%s%s%s", where, d->path, colon, text);
-    err_field(d->err, d->path);
+    AUTO_STRBUF struct strbuf path;
+    strbuf_init(&path, ERR_TEXT_MAX);
+    put_path(&path, d->at);
+    err_set(d->err, ERR_INVALID, "%s%s%s%s", where, path.p, path.n ? ": " : "", text);
+    err_field(d->err, path.p);
     return ERR_INVALID;
 }
 
@@ -303,9 +311,10 @@ static int decode_texts(struct decoder *d, const struct place *at, struct wire_t
     for (size_t i = 0; i < n && !rc; i++) {
         struct place item = {at->f, json_array_get(at->v, i), false};
         struct str s = {0};
-        size_t before = path_push(d, "[%zu]", i);
+        struct crumb c;
+        enter(d, &c, NULL, i);
         rc = get_text(d, &item, &s);
-        path_pop(d, before);
+        leave(d);
         if (rc) break;
         bytes += s.n;
         rc = check_bytes(d, at, bytes);
@@ -335,11 +344,12 @@ static int decode_map(struct decoder *d, const struct place *at, struct wire_map
         if (rc) return rc;
         struct place item = {at->f, v, false};
         struct str s = {0};
-        size_t before = path_push(d, "%.64s", key);
+        struct crumb c;
+        enter(d, &c, key, 0);
         bool bad = at->f->flags & WIRE_ENV ? !is_env_name(str_of(key)) : !key[0];
         if (bad) rc = fail_at(d, mark_of(d, v), true, "is not a possible name here");
         else rc = get_text(d, &item, &s);
-        path_pop(d, before);
+        leave(d);
         if (rc) return rc;
         bytes += strlen(key) + s.n;
         rc = check_bytes(d, at, bytes);
@@ -368,12 +378,13 @@ static int decode_items(struct decoder *d, const struct place *at, void *obj)
     }
     *count = 0;
     for (size_t i = 0; i < n && !rc; i++) {
-        size_t before = path_push(d, "[%zu]", i);
+        struct crumb c;
+        enter(d, &c, NULL, i);
         char *item = items + i * t->size;
         wire_init(t, item);
         ++*count; /* from here on wire_free reaches it */
         rc = decode_object(d, t, json_array_get(at->v, i), item);
-        path_pop(d, before);
+        leave(d);
     }
     return rc;
 }
@@ -419,12 +430,14 @@ static int unknown_key(struct decoder *d, const struct wire_table *t, const char
     text_fmt(text, sizeof(text), "unknown field \"%s\"%s%s%s", printable,
              best ? "; did you mean \"" : "", best ? best : "", best ? "\"?" : "");
     int rc = fail_at(d, mark_of(d, v), true, text);
-    size_t before = path_push(d, "%s", printable);
-    if (d->err) {
-        d->err->field[0] = '\0';
-        err_field(d->err, d->path);
-    }
-    path_pop(d, before);
+    if (!d->err) return rc;
+    AUTO_STRBUF struct strbuf path; /* the field at fault is the unknown one itself */
+    struct crumb c;
+    strbuf_init(&path, ERR_TEXT_MAX);
+    enter(d, &c, key, 0);
+    put_path(&path, d->at);
+    leave(d);
+    TEXT_CLIP(d->err->field, strbuf_str(&path));
     return rc;
 }
 
@@ -448,13 +461,14 @@ static int decode_key(struct decoder *d, const struct wire_table *t, const char 
     at.f = find_field(t, key, &at.alias);
     if (!at.f) return unknown_key(d, t, key, v);
     uint64_t bit = UINT64_C(1) << (at.f - t->fields);
-    size_t before = path_push(d, "%s", key);
+    struct crumb c;
+    enter(d, &c, key, 0);
     int rc = 0;
     if (*seen & bit) rc = fail(d, v, "is given twice (as %s and %s)", at.f->name, at.f->alias);
     else if (d->input && (at.f->flags & WIRE_READ_ONLY)) rc = fail(d, v, "cannot be set");
     else rc = decode_member(d, &at, obj);
     *seen |= bit;
-    path_pop(d, before);
+    leave(d);
     return rc;
 }
 
@@ -473,9 +487,10 @@ static int check_required(struct decoder *d, const struct wire_table *t, const j
     for (uint32_t i = 0; i < t->n_fields; i++) {
         const struct wire_field *f = &t->fields[i];
         if (!(f->flags & WIRE_REQUIRED) || (seen & (UINT64_C(1) << i))) continue;
-        size_t before = path_push(d, "%s", f->name);
+        struct crumb c;
+        enter(d, &c, f->name, 0);
         int rc = fail(d, v, "is required");
-        path_pop(d, before);
+        leave(d);
         return rc;
     }
     return 0;
@@ -486,9 +501,10 @@ static int finish(struct decoder *d, const struct wire_table *t, const json_t *v
 {
     struct err own = {0};
     if (!t->finish || t->finish(obj, &own) == 0) return 0;
-    size_t before = own.field[0] ? path_push(d, "%s", own.field) : d->path_n;
+    struct crumb c;
+    if (own.field[0]) enter(d, &c, own.field, 0);
     int rc = fail_at(d, mark_of(d, v), false, own.text);
-    path_pop(d, before);
+    if (own.field[0]) leave(d);
     return rc;
 }
 
