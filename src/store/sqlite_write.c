@@ -59,18 +59,19 @@ const uint32_t sqlite_write_count = W_STMTS;
 
 /* ---- statements, counted ---- */
 
-static bool fault_here(struct sqlite_store *s, bool commit)
+/* Counts one place where a fault of this kind could happen; whether it does now. */
+static bool fault_due(struct sqlite_store *s, enum store_fault_kind kind)
 {
-    bool counts = s->fault.kind == STORE_FAULT_FAIL || (commit && s->fault.kind);
-    return counts && --s->fault.left == 0;
+    if (s->fault.kind != kind || --s->fault.left > 0) return false;
+    s->fault.kind = STORE_FAULT_NONE;
+    return true;
 }
 
 /* Runs a bound statement that gives no rows. */
 static int run(struct sqlite_store *s, enum write_stmt which, sqlite3_stmt *st, struct err *err)
 {
     s->counted++;
-    if (fault_here(s, which == W_COMMIT)) {
-        s->fault.kind = STORE_FAULT_NONE;
+    if (fault_due(s, STORE_FAULT_FAIL)) {
         sqlite3_reset(st);
         return err_set(err, ERR_IO, "store: statement %u fails on purpose", s->counted);
     }
@@ -353,22 +354,11 @@ static int unknown(struct sqlite_store *s, struct err *err, const char *why)
 
 static int finish(struct sqlite_store *s, struct err *err)
 {
-    enum store_fault_kind kind = s->fault.kind;
-    bool injected = (kind == STORE_FAULT_UNKNOWN_STORED || kind == STORE_FAULT_UNKNOWN_LOST) &&
-                    fault_here(s, true);
-    if (injected) {
-        s->counted++;
-        s->fault.kind = STORE_FAULT_NONE;
-        if (kind == STORE_FAULT_UNKNOWN_STORED && sql_exec(&s->q, "COMMIT", err) != 0) {
-            undo(s);
-            return err ? err->code : ERR_IO;
-        }
-        undo(s);
-        return unknown(s, err, "on purpose");
-    }
+    if (fault_due(s, STORE_FAULT_UNKNOWN_LOST)) return unknown(s, err, "lost on purpose");
+    bool silent = fault_due(s, STORE_FAULT_UNKNOWN_STORED);
     struct err own = {0};
     int rc = run_plain(s, W_COMMIT, &own);
-    if (rc == 0) return 0;
+    if (rc == 0) return silent ? unknown(s, err, "stored on purpose") : 0;
     /* Busy and full are refusals before anything is durable; a failed write or
      * sync may have left the whole turn in the log. */
     bool disk = s->q.db && (sqlite3_errcode(s->q.db) & 0xff) == SQLITE_IOERR;
