@@ -1,0 +1,276 @@
+/* tests/unit/manager/test_beat.c - nodes that beat, are held, and hear. */
+#include "harness.h"
+#include "wire/carry.h"
+
+static struct member_report member(uint64_t session, enum member_phase phase, int32_t exit_code)
+{
+    return (struct member_report){.ref = {session, 1, 0}, .phase = phase,
+                                  .end = {.exit_code = exit_code}};
+}
+
+static void answer_free(struct sync_answer *a) { wire_free(&wire_sync_answer, a); }
+
+static void test_first_beat_is_answered_at_once_and_makes_a_node(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    struct node_view v;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    int64_t before = net_now_ms();
+    fake_node_beat(&n, NULL, 0, 10000, &a);
+    assert_true(net_now_ms() - before < 5000); /* not held for its poll */
+    assert_int_equal(a.wants.n, 0);
+    assert_true(a.turn > 0 && a.node_id > 0);
+    answer_free(&a);
+    rig_get(&r, "/api/v1/nodes/n1", &wire_node_view, &v);
+    assert_string_equal(v.state, "ready");
+    assert_int_equal(v.capacity.cpu_milli, 4000);
+    wire_free(&wire_node_view, &v);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+static void test_held_until_there_is_something_to_hear(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    AUTO_REPLY struct reply p;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    fake_node_begin(&n, NULL, 0, 10000, &p);
+    uint64_t id = rig_submit(&r, "{\"command\":[\"true\"],\"env\":{\"A\":\"b\"}}");
+    fake_node_finish(&n, &p, &a);
+    assert_int_equal(a.wants.n, 1);
+    assert_int_equal(a.wants.v[0].ref.session, id);
+    assert_int_equal(a.wants.v[0].act, WANT_RUN);
+    assert_int_equal(a.bodies.n, 1); /* it does not list it: here is what it takes */
+    assert_non_null(strstr(a.bodies.v[0].spec, "\"A\":\"b\""));
+    assert_string_equal(a.bodies.v[0].owner, "admin");
+    assert_int_equal(a.bodies.v[0].uid, 65534);
+    assert_int_equal(a.bodies.v[0].peers.n, 1);
+    assert_string_equal(a.bodies.v[0].peers.v[0].node, "n1");
+    answer_free(&a);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+static void test_bodies_travel_where_they_lack(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    uint64_t id = rig_submit(&r, "{\"command\":[\"true\"]}");
+    for (int lost = 0; lost < 2; lost++) { /* an answer that got lost is made again */
+        n.turn = 0;
+        fake_node_beat(&n, NULL, 0, 10, &a);
+        assert_int_equal(a.bodies.n, 1);
+        answer_free(&a);
+    }
+    struct member_report m = member(id, MEMBER_PREPARING, -1);
+    fake_node_beat(&n, &m, 1, 10, &a);
+    assert_int_equal(a.wants.n, 1);
+    assert_int_equal(a.bodies.n, 0); /* listed: it has it */
+    answer_free(&a);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+static void test_beats_that_change_nothing_store_nothing(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    uint64_t turn = turns_newest(r.m->turns);
+    for (int i = 0; i < 5; i++) {
+        fake_node_beat(&n, NULL, 0, 1, &a);
+        assert_int_equal(a.turn, turn);
+        answer_free(&a);
+    }
+    assert_int_equal(turns_newest(r.m->turns), turn);
+    n.cpu_milli = 8000; /* and one that says something new does */
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    assert_true(a.turn > turn);
+    answer_free(&a);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+static void test_a_newer_beat_releases_the_older(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    AUTO_REPLY struct reply older;
+    AUTO_REPLY struct reply newer;
+    AUTO_REPLY struct reply echo;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    uint64_t turn = n.turn;
+    fake_node_begin(&n, NULL, 0, 20000, &older);
+    fake_node_begin(&n, NULL, 0, 20000, &newer);
+    fake_node_finish(&n, &older, &a);
+    /* Released by an answer that its node ignores: of a turn below the one it acted on. */
+    assert_true(a.turn < turn);
+    answer_free(&a);
+    assert_false(newer.done);
+    assert_int_equal(beat_held(r.m), 1);
+    n.seq -= 2; /* an echo of what was superseded */
+    fake_node_begin(&n, NULL, 0, 10, &echo);
+    rig_wait(&r, &echo.done);
+    assert_int_equal(echo.status, 409);
+    n.seq++;
+    assert_false(newer.done);
+    rig_submit(&r, "{\"command\":[\"true\"]}");
+    fake_node_finish(&n, &newer, &a);
+    assert_int_equal(a.wants.n, 1);
+    answer_free(&a);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+static void test_a_node_that_left_is_not_held(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    AUTO_REPLY struct reply p;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    fake_node_begin(&n, NULL, 0, 20000, &p);
+    while (beat_held(r.m) == 0) {
+        bool now = false;
+        net_loop_run_until(r.loop, &now, 1);
+    }
+    http_client_free(n.client); /* cancels the call */
+    n.client = NULL;
+    while (beat_held(r.m) == 1) {
+        bool now = false;
+        net_loop_run_until(r.loop, &now, 1);
+    }
+    fake_node_connect(&n);
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+static void expect_beat(struct rig *r, struct fake_node *n, int status, const char *code)
+{
+    AUTO_REPLY struct reply p;
+    fake_node_begin(n, NULL, 0, 10, &p);
+    rig_wait(r, &p.done);
+    if (p.status != status || !reply_has(&p, code)) fail_msg("%d %s", p.status, p.body.p);
+}
+
+static void test_who_may_beat(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    assert_true(TEXT_SET(n.name, STR("n2"))); /* with n1's certificate */
+    expect_beat(&r, &n, 403, "denied");
+    assert_true(TEXT_SET(n.name, STR("n1")));
+    n.cluster[0] = n.cluster[0] == 'a' ? 'b' : 'a';
+    expect_beat(&r, &n, 409, "another cluster");
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+/* A node that knows another incarnation of the store hears of ours, and its report is not believed. */
+static void test_another_incarnation(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    n.incarnation[0] = n.incarnation[0] == 'a' ? 'b' : 'a';
+    n.turn = 1000;
+    struct member_report m = member(99, MEMBER_RUNNING, -1);
+    fake_node_beat(&n, &m, 1, 10000, &a);
+    assert_string_equal(a.incarnation, r.m->incarnation);
+    assert_null(world_node_named(turns_world(r.m->turns), STR("n1")));
+    answer_free(&a);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+/* AGT13: what the node lost without a word is freed by its next list; but only by a list of a
+ * node that knew of it. */
+static void test_vanished_members_free_their_place(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    struct session_view v;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    uint64_t old_turn = n.turn;
+    uint64_t id = rig_submit(&r, "{\"command\":[\"x\"]}");
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    struct member_report m = member(id, MEMBER_RUNNING, -1);
+    fake_node_beat(&n, &m, 1, 10, &a);
+    answer_free(&a);
+    uint64_t turn = n.turn;
+    n.turn = old_turn; /* a list that knows nothing of it proves nothing */
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    rig_get(&r, "/api/v1/sessions/s1", &wire_session_view, &v);
+    assert_int_equal(v.state, SESSION_RUNNING);
+    wire_free(&wire_session_view, &v);
+    n.turn = turn;
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    rig_get(&r, "/api/v1/sessions/s1", &wire_session_view, &v);
+    assert_int_equal(v.state, SESSION_ENDED);
+    assert_int_equal(v.outcome, OUTCOME_FAILED);
+    wire_free(&wire_session_view, &v);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_beat_is_answered_at_once_and_makes_a_node),
+        cmocka_unit_test(test_held_until_there_is_something_to_hear),
+        cmocka_unit_test(test_bodies_travel_where_they_lack),
+        cmocka_unit_test(test_beats_that_change_nothing_store_nothing),
+        cmocka_unit_test(test_a_newer_beat_releases_the_older),
+        cmocka_unit_test(test_a_node_that_left_is_not_held),
+        cmocka_unit_test(test_who_may_beat),
+        cmocka_unit_test(test_another_incarnation),
+        cmocka_unit_test(test_vanished_members_free_their_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
