@@ -38,6 +38,7 @@ static void conn_give_unread(struct net_conn *c)
     strbuf_init(&c->unread, NET_UNREAD_MAX);
     c->ops.on_data(c, strbuf_str(&taken), c->arg);
     strbuf_done(&taken);
+    if (c->state == CONN_OPEN && c->ssl != NULL) conn_kick(c); /* an end may wait behind it */
 }
 
 /* After our own end: read away what still comes, so that closing does not reset
@@ -88,8 +89,8 @@ bool conn_read(struct net_conn *c)
         struct err e = c->err;
         conn_end(c, &e);
     } else if (n == NET_EOF) {
-        if (c->paused || c->finishing) {
-            /* Told when reading goes on: the socket says it again. */
+        if (c->paused || c->finishing || c->unread.n > 0) {
+            /* Told when reading goes on, after what was put back: the socket says it again. */
             if (c->ssl != NULL) conn_kick(c);
         } else {
             conn_eof(c);
