@@ -12,8 +12,8 @@
 #include "wire/objects.h"
 
 #define SLOTS 2
-#define ANSWER_SLACK_MS 8000   /* past the poll, before a call is given up */
-#define BACKOFF_FIRST_MS 200
+#define SLACK_MS 8000
+#define RETRY_MS 200
 #define BACKOFF_MAX_MS 5000
 #define GATHER_MS 2            /* changes closer together than this share a request */
 #define GATHER_MANY_MS 20      /* where lists are long */
@@ -152,7 +152,7 @@ static void on_answer(void *arg, const struct http_answer *a)
         return;
     }
     s->answers++;
-    s->backoff_ms = BACKOFF_FIRST_MS;
+    s->backoff_ms = s->o.retry_ms;
     if (!s->connected) {
         s->connected = true;
         log_event(LOG_INFO, "sync.connected", LOG_S("manager", s->o.manager),
@@ -206,7 +206,7 @@ static void send_now(struct link *s)
                                                   .target = STR("/agent/v1/sync"),
                                                   .content_type = "application/json",
                                                   .body = strbuf_str(&s->body),
-                                                  .timeout_ms = s->rq.poll_ms + ANSWER_SLACK_MS},
+                                                  .timeout_ms = s->rq.poll_ms + s->o.slack_ms},
                            on_answer, slot);
 }
 
@@ -237,10 +237,12 @@ struct link *link_new(struct net_loop *loop, const struct link_opts *o, struct e
     s->loop = loop;
     s->client = client;
     s->o = *o;
+    if (s->o.slack_ms <= 0) s->o.slack_ms = SLACK_MS;
     s->o.manager = mem_strndup(o->manager, strlen(o->manager));
     s->timer = net_timer_new(loop, on_timer, s);
     s->rng.state = (uint64_t)time(NULL) ^ o->epoch << 20 ^ (uint64_t)(uintptr_t)s;
-    s->backoff_ms = BACKOFF_FIRST_MS;
+    if (s->o.retry_ms <= 0) s->o.retry_ms = RETRY_MS;
+    s->backoff_ms = s->o.retry_ms;
     for (uint32_t i = 0; i < SLOTS; i++) s->slots[i].link = s;
     strbuf_init(&s->body, REQUEST_MAX);
     request_init(s);

@@ -21,7 +21,9 @@ struct link_opts { /* texts and info are copied */
     char boot_id[40];
     uint64_t epoch;  /* of this start of the agent: higher than any before */
     struct act *act;
-    int64_t poll_ms; /* 0: NODE_BEAT_MS */
+    int64_t poll_ms;  /* 0: NODE_BEAT_MS */
+    int64_t slack_ms; /* past the poll, before a call is given up; 0: 8 s */
+    int64_t retry_ms; /* first pause after a failure, doubled up to 5 s; 0: 200 ms */
     /* The manager's store began anew: keep the identity.  May be NULL. */
     void (*on_incarnation)(void *arg, const struct identity *id);
     void *arg;

@@ -29,7 +29,8 @@ static const struct {
     {"v1 without limits", "3:cpu:/\n2:memory:/\n",
      {{"cg/cpu/cpu.cfs_quota_us", "-1\n"}, {"cg/cpu/cpu.cfs_period_us", "100000\n"},
       {"cg/memory/memory.limit_in_bytes", "9223372036854771712\n"}}, 2, 2000, 16 * G},
-    {"rubbish does not limit", "nonsense\n0::\n5\n", {{"cg/memory.max", "many\n"}}, 2, 2000, 16 * G},
+    {"rubbish does not limit", "nonsense\n0::\n5\n", {{"cg/memory.max", "many\n"}}, 2, 2000,
+     16 * G},
 };
 
 static void measure(void **state)

@@ -93,7 +93,8 @@ static void gang_with_roles(void **state)
     struct launch l;
     struct err err;
     (void)state;
-    body_make(&b, "{\"command\":[\"worker\"],\"tty\":true,\"env\":{\"PET_NNODES\":\"7\"},\"roles\":["
+    body_make(&b, "{\"command\":[\"worker\"],\"tty\":true,\"env\":{\"PET_NNODES\":\"7\"},"
+                  "\"roles\":["
                   "{\"name\":\"chief\",\"count\":1,\"cpu_milli\":1000,\"mem_bytes\":1073741824,"
                   "\"gpu\":2,\"command\":[\"chief\"]},"
                   "{\"name\":\"worker\",\"count\":2,\"cpu_milli\":2000,\"mem_bytes\":2147483648,"

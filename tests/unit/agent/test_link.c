@@ -1,0 +1,401 @@
+/* The conversation with a scripted manager: lost, late, double and foreign answers. */
+#include "test.h"
+
+#include "agent/link.h"
+#include "net/http_server.h"
+#include "net/log.h"
+
+#define CLUSTER "0123456789abcdef0123456789abcdef"
+#define INC "1111111111111111aaaaaaaaaaaaaaaa"
+#define NEW "2222222222222222aaaaaaaaaaaaaaaa"
+#define FOREIGN "ffffffffffffffffffffffffffffffff"
+#define SLEEP "{\"command\":[\"sleep:100000\"]}"
+#define HELD_MAX 16
+
+struct fixture {
+    struct net_loop *loop;
+    struct http_server *server;
+    struct driver d;
+    struct bodies *bodies;
+    struct act *act;
+    struct link *link;
+    char url[64], saved[33];
+    uint64_t epoch;
+    struct http_req *held[HELD_MAX]; /* in the order they came */
+    struct sync_request rq[HELD_MAX];
+    uint32_t n_held;
+    bool arrived;
+};
+
+static void on_gone(struct http_req *r, void *arg)
+{
+    struct fixture *f = arg;
+    for (uint32_t i = 0; i < f->n_held; i++) {
+        if (f->held[i] == r) f->held[i] = NULL;
+    }
+}
+
+static void on_request(void *arg, struct http_req *r)
+{
+    struct fixture *f = arg;
+    struct err err;
+    assert_true(str_eq(r->path, STR("/agent/v1/sync")));
+    assert_true(f->n_held < HELD_MAX);
+    if (wire_parse(&wire_sync_request, r->body, &f->rq[f->n_held], &err) != 0) {
+        fail_msg("%s", err.text);
+    }
+    f->held[f->n_held++] = r;
+    http_req_on_close(r, on_gone, f);
+    f->arrived = true;
+}
+
+static void on_change(void *arg)
+{
+    struct fixture *f = arg;
+    if (f->link != NULL) link_changed(f->link);
+}
+
+static void on_incarnation(void *arg, const struct identity *id)
+{
+    struct fixture *f = arg;
+    TEXT_SET(f->saved, str_of(id->incarnation));
+}
+
+static void agent_start(struct fixture *f, const char *incarnation)
+{
+    struct err err = {0};
+    struct link_opts o = {.manager = f->url, .boot_id = "boot", .epoch = ++f->epoch, .poll_ms = 300,
+                          .slack_ms = 200, .retry_ms = 10, .arg = f,
+                          .on_incarnation = on_incarnation};
+    TEXT_SET(o.identity.name, STR("n1"));
+    TEXT_SET(o.identity.cluster, STR(CLUSTER));
+    TEXT_SET(o.identity.incarnation, str_of(incarnation));
+    TEXT_SET(o.info.group, STR("default"));
+    o.info.cpu_milli = 4000;
+    assert_int_equal(bodies_open(NULL, &f->bodies, &err), 0);
+    o.act = f->act = act_new(&f->d, f->bodies, incarnation);
+    f->link = link_new(f->loop, &o, &err);
+    assert_non_null(f->link);
+}
+
+static void agent_stop(struct fixture *f) /* the containers stay */
+{
+    link_free(f->link);
+    f->link = NULL;
+    act_free(f->act);
+    bodies_free(f->bodies);
+}
+
+static void fixture_init(struct fixture *f)
+{
+    struct err err = {0};
+    memset(f, 0, sizeof(*f));
+    f->loop = net_loop_new();
+    f->server = http_server_listen(f->loop, STR("127.0.0.1:0"), NULL, on_request, f, &err);
+    if (f->server == NULL) fail_msg("%s", err.text);
+    text_fmt(f->url, sizeof(f->url), "http://127.0.0.1:%u", http_server_port(f->server));
+    struct driver_config c = {.state_dir = "/nonexistent", .on_change = on_change, .arg = f};
+    assert_int_equal(fake_driver_new(f->loop, &c, &f->d, &err), 0);
+    agent_start(f, INC);
+}
+
+static void forget(struct fixture *f)
+{
+    for (uint32_t i = 0; i < f->n_held; i++) wire_free(&wire_sync_request, &f->rq[i]);
+    f->n_held = 0;
+}
+
+static void fixture_done(struct fixture *f)
+{
+    agent_stop(f);
+    http_server_free(f->server);
+    forget(f);
+    f->d.ops->free(f->d.self);
+    net_loop_free(f->loop);
+}
+
+/* Runs until request number `n` (from 0) is here. */
+static struct sync_request *request(struct fixture *f, uint32_t n)
+{
+    while (f->n_held <= n) {
+        f->arrived = false;
+        if (!net_loop_run_until(f->loop, &f->arrived, 8000)) fail_msg("request %u never came", n);
+    }
+    return &f->rq[n];
+}
+
+struct wish { uint64_t session; enum want_act act; const char *body; };
+struct reply { const char *cluster, *incarnation; uint64_t turn; struct wish w[4]; uint32_t n; };
+
+static void answer(struct fixture *f, uint32_t at, const struct reply *r)
+{
+    struct sync_answer a = {.protocol = 1, .turn = r->turn, .node_id = 1};
+    struct strbuf json;
+    TEXT_SET(a.cluster, str_of(r->cluster ? r->cluster : CLUSTER));
+    TEXT_SET(a.incarnation, str_of(r->incarnation ? r->incarnation : INC));
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct member_ref ref = {r->w[i].session, 1, 0};
+        VEC_PUSH(&a.wants, ((struct member_want){.ref = ref, .act = r->w[i].act, .fresh = true}));
+        if (r->w[i].body == NULL) continue;
+        struct sync_body b = {.session = ref.session, .attempt = 1};
+        b.spec = mem_strndup(r->w[i].body, strlen(r->w[i].body));
+        TEXT_SET(b.owner, STR("alice"));
+        VEC_PUSH(&a.bodies, b);
+    }
+    strbuf_init(&json, 1 << 20);
+    wire_print(&wire_sync_answer, &a, &json);
+    assert_non_null(f->held[at]);
+    http_req_on_close(f->held[at], NULL, NULL);
+    http_reply_json(f->held[at], 200, strbuf_str(&json));
+    f->held[at] = NULL;
+    strbuf_done(&json);
+    wire_free(&wire_sync_answer, &a);
+}
+
+/* Drops the connection of a request: its answer is lost. */
+static void lose(struct fixture *f, uint32_t at)
+{
+    http_req_on_close(f->held[at], NULL, NULL);
+    http_stream_start(f->held[at], 200, "application/json");
+    http_stream_abort(f->held[at]);
+    f->held[at] = NULL;
+}
+
+static enum member_phase phase(struct fixture *f, uint64_t session)
+{
+    AUTO_FREE struct member_report *list = NULL;
+    uint32_t n = act_list(f->act, &list);
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i].ref.session == session) return list[i].phase;
+    }
+    return MEMBER_NONE;
+}
+
+static void wait_phase(struct fixture *f, uint64_t session, enum member_phase want)
+{
+    const bool never = false;
+    for (int i = 0; i < 400 && phase(f, session) != want; i++) {
+        net_loop_run_until(f->loop, &never, 5);
+    }
+    assert_int_equal(phase(f, session), want);
+}
+
+static void reports_all_and_receives_all(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f);
+    struct sync_request *rq = request(&f, 0);
+    assert_int_equal(rq->turn, 0);
+    assert_int_equal(rq->epoch, 1);
+    assert_int_equal(rq->seq, 1);
+    assert_string_equal(rq->node, "n1");
+    assert_string_equal(rq->cluster, CLUSTER);
+    assert_string_equal(rq->boot_id, "boot");
+    assert_int_equal(rq->info.cpu_milli, 4000);
+    assert_int_equal(rq->members.n, 0);
+    answer(&f, 0, &(struct reply){.turn = 7, .w = {{1, WANT_RUN, SLEEP}}, .n = 1});
+    for (uint32_t i = 1;; i++) { /* the report that it runs comes without being asked */
+        rq = request(&f, i);
+        if (rq->members.n == 1 && rq->members.v[0].phase == MEMBER_RUNNING) break;
+        answer(&f, i, &(struct reply){.turn = 7, .w = {{1, WANT_RUN, NULL}}, .n = 1});
+    }
+    assert_int_equal(rq->turn, 7);
+    fixture_done(&f);
+}
+
+static void a_change_goes_out_beside_the_held_poll(void **state)
+{
+    struct fixture f;
+    struct err err;
+    const char *argv[] = {"sleep:100000", NULL};
+    struct container_spec s = {.ref = {5, 1, 0}, .argv = argv};
+    (void)state;
+    fixture_init(&f);
+    request(&f, 0); /* held */
+    assert_int_equal(f.d.ops->create(f.d.self, &s, &err), 0);
+    struct sync_request *rq = request(&f, 1);
+    assert_true(rq->seq > f.rq[0].seq);
+    assert_int_equal(rq->members.n, 1);
+    assert_non_null(f.held[0]); /* the first is still under way */
+    /* A third change waits for a free connection. */
+    f.d.ops->go(f.d.self, s.ref);
+    answer(&f, 0, &(struct reply){.turn = 0, .w = {{5, WANT_RUN, NULL}}, .n = 1});
+    rq = request(&f, 2);
+    assert_int_equal(rq->members.v[0].phase, MEMBER_RUNNING);
+    fixture_done(&f);
+}
+
+static void late_and_double_answers_change_nothing(void **state)
+{
+    struct fixture f;
+    struct err err;
+    const char *argv[] = {"sleep:100000", NULL};
+    struct container_spec s = {.ref = {5, 1, 0}, .argv = argv};
+    (void)state;
+    fixture_init(&f);
+    request(&f, 0);
+    assert_int_equal(f.d.ops->create(f.d.self, &s, &err), 0);
+    request(&f, 1);
+    answer(&f, 1, &(struct reply){.turn = 9, .w = {{5, WANT_RUN, NULL}}, .n = 1});
+    wait_phase(&f, 5, MEMBER_RUNNING);
+    answer(&f, 0, &(struct reply){.turn = 8, .n = 0}); /* older: would end it */
+    request(&f, 2);
+    answer(&f, 2, &(struct reply){.turn = 9, .w = {{5, WANT_RUN, NULL}}, .n = 1}); /* again */
+    request(&f, 3);
+    assert_int_equal(phase(&f, 5), MEMBER_RUNNING);
+    struct link_state st;
+    link_state_get(f.link, &st);
+    assert_int_equal(st.turn, 9);
+    fixture_done(&f);
+}
+
+static void MGR_away_touches_nothing_and_is_asked_again(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f);
+    request(&f, 0);
+    answer(&f, 0, &(struct reply){.turn = 3, .w = {{5, WANT_RUN, SLEEP}}, .n = 1});
+    wait_phase(&f, 5, MEMBER_RUNNING);
+    uint32_t at = 1;
+    for (int i = 0; i < 3; i++) {
+        request(&f, at);
+        lose(&f, at++);
+    }
+    request(&f, at);
+    http_req_on_close(f.held[at], NULL, NULL);
+    http_reply_problem(f.held[at], 503, "unavailable", "not now");
+    f.held[at++] = NULL;
+    struct sync_request *rq = request(&f, at);
+    assert_int_equal(rq->members.n, 1); /* the whole list, whatever got lost */
+    assert_int_equal(rq->members.v[0].phase, MEMBER_RUNNING);
+    struct link_state st;
+    link_state_get(f.link, &st);
+    assert_false(st.connected);
+    assert_true(st.failures >= 4);
+    answer(&f, at, &(struct reply){.turn = 4, .w = {{5, WANT_RUN, NULL}}, .n = 1});
+    request(&f, at + 1);
+    link_state_get(f.link, &st);
+    assert_true(st.connected);
+    assert_int_equal(phase(&f, 5), MEMBER_RUNNING);
+    fixture_done(&f);
+}
+
+static void an_unanswered_call_is_given_up(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f);
+    request(&f, 0); /* never answered: 500 ms, then a back-off */
+    request(&f, 1);
+    struct link_state st;
+    link_state_get(f.link, &st);
+    assert_int_equal(st.failures, 1);
+    fixture_done(&f);
+}
+
+static void a_missing_body_is_asked_for_at_once(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f);
+    request(&f, 0);
+    answer(&f, 0, &(struct reply){.turn = 2, .w = {{5, WANT_RUN, NULL}}, .n = 1});
+    struct sync_request *rq = request(&f, 1);
+    assert_int_equal(rq->need.n, 1);
+    assert_int_equal(rq->need.v[0].session, 5);
+    answer(&f, 1, &(struct reply){.turn = 2, .w = {{5, WANT_RUN, SLEEP}}, .n = 1});
+    wait_phase(&f, 5, MEMBER_RUNNING);
+    fixture_done(&f);
+}
+
+static void other_clusters_have_no_say(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f);
+    request(&f, 0);
+    answer(&f, 0, &(struct reply){.turn = 3, .w = {{5, WANT_RUN, SLEEP}}, .n = 1});
+    wait_phase(&f, 5, MEMBER_RUNNING);
+    for (uint32_t i = 1; i <= 4; i++) {
+        request(&f, i);
+        answer(&f, i, &(struct reply){.cluster = FOREIGN, .turn = 99});
+    }
+    request(&f, 5);
+    assert_int_equal(phase(&f, 5), MEMBER_RUNNING);
+    assert_int_equal(f.rq[5].turn, 3);
+    fixture_done(&f);
+}
+
+static void a_new_incarnation_is_believed_when_it_stays(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f);
+    request(&f, 0);
+    answer(&f, 0, &(struct reply){.turn = 30, .w = {{5, WANT_RUN, SLEEP}}, .n = 1});
+    wait_phase(&f, 5, MEMBER_RUNNING);
+    request(&f, 1);
+    answer(&f, 1, &(struct reply){.incarnation = NEW, .turn = 1});
+    request(&f, 2);
+    answer(&f, 2, &(struct reply){.turn = 30, .w = {{5, WANT_RUN, NULL}}, .n = 1}); /* ours again */
+    for (uint32_t i = 3; i < 6; i++) {
+        assert_string_equal(request(&f, i)->incarnation, INC);
+        answer(&f, i, &(struct reply){.incarnation = NEW, .turn = 2});
+        assert_int_equal(phase(&f, 5), MEMBER_RUNNING);
+    }
+    struct sync_request *rq = request(&f, 6);
+    assert_string_equal(rq->incarnation, NEW);
+    assert_string_equal(f.saved, NEW);
+    assert_int_equal(rq->turn, 0);
+    fixture_done(&f);
+}
+
+/* Killed at any point: the next agent finds the containers, reports them all under a
+ * higher epoch, and touches none until it is told. */
+static void a_restarted_agent_reports_and_converges(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f);
+    request(&f, 0);
+    answer(&f, 0, &(struct reply){.turn = 3, .w = {{5, WANT_RUN, SLEEP}, {6, WANT_HOLD, SLEEP}},
+                                  .n = 2});
+    wait_phase(&f, 5, MEMBER_RUNNING);
+    agent_stop(&f);
+    for (uint32_t i = 0; i < f.n_held; i++) {
+        if (f.held[i] == NULL) continue;
+        http_req_on_close(f.held[i], NULL, NULL);
+        http_reply_problem(f.held[i], 503, "unavailable", "too late");
+    }
+    forget(&f);
+    agent_start(&f, INC);
+    struct sync_request *rq = request(&f, 0);
+    assert_int_equal(rq->epoch, 2);
+    assert_int_equal(rq->seq, 1);
+    assert_int_equal(rq->turn, 0);
+    assert_int_equal(rq->members.n, 2);
+    assert_int_equal(phase(&f, 5), MEMBER_RUNNING);
+    answer(&f, 0, &(struct reply){.turn = 4, .w = {{6, WANT_RUN, NULL}}, .n = 1});
+    wait_phase(&f, 5, MEMBER_NONE);
+    wait_phase(&f, 6, MEMBER_RUNNING);
+    fixture_done(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reports_all_and_receives_all),
+        cmocka_unit_test(a_change_goes_out_beside_the_held_poll),
+        cmocka_unit_test(late_and_double_answers_change_nothing),
+        cmocka_unit_test(MGR_away_touches_nothing_and_is_asked_again),
+        cmocka_unit_test(an_unanswered_call_is_given_up),
+        cmocka_unit_test(a_missing_body_is_asked_for_at_once),
+        cmocka_unit_test(other_clusters_have_no_say),
+        cmocka_unit_test(a_new_incarnation_is_believed_when_it_stays),
+        cmocka_unit_test(a_restarted_agent_reports_and_converges),
+    };
+    log_setup(LOG_ERROR, LOG_LOGFMT, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
