@@ -194,6 +194,7 @@ static void bury(struct crun_member *m, const char *why)
 
 void crun_settle(struct crun_member *m)
 {
+    struct memo_exit end;
     struct adopt_facts f = adopt_look(&m->driver->node, m->dir);
     f.silent = m->silent_ms && net_now_ms() >= m->silent_ms;
     f.spent = m->resumed >= RESUMES;
@@ -208,7 +209,7 @@ void crun_settle(struct crun_member *m)
         bury(m, "this machine restarted under it: outcome unknown");
         break;
     case ADOPT_ENDED:
-        on_ended(m, file_exists(m->dir, "go"));
+        on_ended(m, memo_read_exit(m->dir, &end, NULL) == 0 && end.ran);
         break;
     case ADOPT_CONNECT:
         try_connect(m);

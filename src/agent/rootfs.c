@@ -158,10 +158,10 @@ void rootfs_host_done(struct rootfs_host *h)
 
 /* ---- one container ---- */
 
-static bool is_hidden(const struct rootfs_host *h, struct str top)
+static bool is_hidden(const struct rootfs_host *h, const char *path)
 {
     for (uint32_t i = 0; i < h->covers.n; i++)
-        if (str_eq(top, str_of(h->covers.v[i].path))) return true;
+        if (strcmp(path, h->covers.v[i].path) == 0) return true;
     return false;
 }
 
@@ -267,41 +267,50 @@ static int put_identity(const char *upper, const struct rootfs_user *u, struct e
     return rc < 0 ? rc : put_file(upper, "etc/hosts", str_n(text, (size_t)n), err);
 }
 
+/* One step of a path: 1 to go on below, 2 when it was made now, 0 when the host's
+ * own is used from here. */
+static int put_step(const char *upper, const char *part, bool hidden, bool last, struct err *err)
+{
+    char up[2 * ROOTFS_PATH + 64], low[ROOTFS_PATH + 8];
+    struct stat st;
+    text_fmt(up, sizeof(up), "%s/%s", upper, part);
+    text_fmt(low, sizeof(low), "/%s", part);
+    bool there = lstat(up, &st) == 0;
+    if (there && S_ISDIR(st.st_mode)) return 1;
+    if (!hidden && lstat(low, &st) == 0) {
+        if (last || !S_ISDIR(st.st_mode)) return 0; /* also a link: as it is */
+        int rc = mirror_dir(upper, part, err);
+        return rc < 0 ? rc : 1;
+    }
+    if (there) unlink(up); /* the mark for "nothing here" */
+    if (mkdir(up, 0755) < 0 || setxattr(up, "trusted.overlay.opaque", "y", 1, 0) < 0)
+        return err_sys(err, ERR_IO, errno, "cannot make %s", up);
+    return 2;
+}
+
 /* Makes a directory of the user's own where the container has none: only under
  * what is covered or does not exist, never over what the host shows. */
 static int put_own_dir(const struct rootfs_host *h, const char *upper, const char *path,
                        const struct rootfs_user *u, struct err *err)
 {
-    char part[ROOTFS_PATH], up[2 * ROOTFS_PATH + 64];
+    char part[ROOTFS_PATH] = "", up[2 * ROOTFS_PATH + 64];
     struct str rest = str_of(path + 1), name;
     size_t n = 0;
-    bool below_hidden = false, more = true;
-    part[0] = 0;
+    bool hidden = false, more = true;
+    int rc = 0;
     while (more) {
         more = str_cut(&rest, '/', &name);
         if (name.n == 0) continue;
         if (name.n + n + 2 > sizeof(part) || str_eq(name, STR("..")) || str_eq(name, STR(".")))
             return err_set(err, ERR_INVALID, "'%.100s' is not a plain absolute path", path);
         n += (size_t)text_fmt(part + n, sizeof(part) - n, "%s%.*s", n ? "/" : "", (int)name.n, name.p);
-        struct stat st;
-        char low[ROOTFS_PATH + 8];
-        text_fmt(low, sizeof(low), "/%s", part);
-        text_fmt(up, sizeof(up), "%s/%s", upper, part);
-        below_hidden = below_hidden || is_hidden(h, name);
-        if (lstat(up, &st) == 0 && S_ISDIR(st.st_mode)) continue;
-        if (!below_hidden && lstat(low, &st) == 0) {
-            if (!S_ISDIR(st.st_mode)) return 0; /* a link of the host: as it is */
-            if (!more) return 0;
-            int rc = mirror_dir(upper, part, err);
-            if (rc < 0) return rc;
-            continue;
-        }
-        below_hidden = true;
-        if (mkdir(up, 0755) < 0 && errno != EEXIST)
-            return err_sys(err, ERR_IO, errno, "cannot make %s", up);
-        if (!more && lchown(up, u->uid, u->gid) < 0)
-            return err_sys(err, ERR_IO, errno, "cannot set the owner of %s", up);
+        hidden = hidden || is_hidden(h, part);
+        rc = put_step(upper, part, hidden, !more, err);
+        if (rc <= 0) return rc;
     }
+    text_fmt(up, sizeof(up), "%s/%s", upper, part);
+    if (rc == 2 && lchown(up, u->uid, u->gid) < 0)
+        return err_sys(err, ERR_IO, errno, "cannot set the owner of %s", up);
     return 0;
 }
 

@@ -50,7 +50,7 @@ static void greet(struct super *s, struct super_client *c)
     struct shim_hello h = {SHIM_PROTO, (uint32_t)s->life.signal_done};
     struct shim_created made = {s->life.pid, (uint64_t)s->life.start};
     if (!send_to(c, SHIM_HELLO, &h, sizeof(h))) return;
-    if (s->phase == SUPER_HELD || s->phase == SUPER_RUNNING)
+    if (s->phase >= SUPER_HELD && s->phase <= SUPER_RUNNING)
         send_to(c, SHIM_CREATED, &made, sizeof(made));
     if (s->phase == SUPER_RUNNING) send_to(c, SHIM_STARTED, NULL, 0);
 }

@@ -67,6 +67,7 @@ int init_main(char *const *argv)
 {
     prctl(PR_SET_DUMPABLE, 0);
     fcntl(INIT_STATUS_FD, F_SETFD, FD_CLOEXEC);
+    fcntl(INIT_READY_FD, F_SETFD, FD_CLOEXEC);
     /* Blocked, a signal waits for us; otherwise the kernel drops for process 1
      * every signal without a handler. */
     sigset_t all;
@@ -79,6 +80,10 @@ int init_main(char *const *argv)
     }
     if (job == 0) run_job(argv);
     setpgid(job, job); /* also here, so that no early signal meets an empty group */
+    /* Only now does a signal reach the job: before, process 1 would lose it. */
+    ssize_t ignored = write(INIT_READY_FD, "r", 1);
+    (void)ignored;
+    close(INIT_READY_FD);
     for (;;) {
         int sig = sigwaitinfo(&all, NULL);
         if (sig == SIGCHLD) reap(job);

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "host/cgroup.h"
 #include "host/file.h"
+#include "shim/fds.h"
 
 static int mount_overlay(const struct memo_conf *c, struct err *err)
 {
@@ -54,15 +55,16 @@ static int private_mounts(const struct launch *l, struct err *err)
 /* Puts descriptors where they belong: first all of them out of the way. */
 static int place_fds(const struct launch *l, struct err *err)
 {
-    const int from[] = {l->in, l->out, l->err_fd, l->extra, l->dir, l->spec};
-    const int to[] = {0, 1, 2, 3, LAUNCH_DIR_FD, LAUNCH_SPEC_FD};
-    int high[6];
-    for (int i = 0; i < 6; i++) {
+    enum { N = 7 };
+    const int from[N] = {l->in, l->out, l->err_fd, l->status, l->ready, l->dir, l->spec};
+    const int to[N] = {0, 1, 2, INIT_STATUS_FD, INIT_READY_FD, LAUNCH_DIR_FD, LAUNCH_SPEC_FD};
+    int high[N];
+    for (int i = 0; i < N; i++) {
         high[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, 32);
         if (from[i] >= 0 && high[i] < 0)
             return err_sys(err, ERR_IO, errno, "cannot copy a descriptor");
     }
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < N; i++)
         if (high[i] >= 0 && dup2(high[i], to[i]) < 0)
             return err_sys(err, ERR_IO, errno, "cannot place a descriptor");
     return 0;

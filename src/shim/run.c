@@ -23,7 +23,7 @@
 #include "shim/fds.h"
 #include "shim/super.h"
 
-enum { P_LISTEN, P_RUNTIME, P_INIT, P_TIMER, P_INPUT, P_CHILD, P_CLIENTS,
+enum { P_LISTEN, P_RUNTIME, P_INIT, P_TIMER, P_INPUT, P_CHILD, P_READY, P_CLIENTS,
        P_N = P_CLIENTS + SUPER_CLIENTS };
 
 /* Nothing of the agent's may stay open here: whoever waits for the end of a pipe
@@ -79,7 +79,7 @@ static int64_t earliest(int64_t a, int64_t b) { return a == 0 || (b != 0 && b < 
 static void arm(struct super *s, int timer)
 {
     int64_t at = earliest(s->create_until_ms, s->kill_at_ms);
-    if (!s->life.timed_out && s->phase == SUPER_RUNNING) at = earliest(at, s->life.limit_boot_ms);
+    if (!s->life.timed_out && s->phase >= SUPER_STARTING) at = earliest(at, s->life.limit_boot_ms);
     struct itimerspec t = {.it_value = {at / 1000, at % 1000 * 1000000}};
     timerfd_settime(timer, TFD_TIMER_ABSTIME, &t, NULL);
 }
@@ -91,7 +91,7 @@ static void on_time(struct super *s)
         super_fail(s, "the container runtime did not finish in time");
         return;
     }
-    if (s->phase == SUPER_RUNNING && s->life.limit_boot_ms && now >= s->life.limit_boot_ms &&
+    if (s->phase >= SUPER_STARTING && s->life.limit_boot_ms && now >= s->life.limit_boot_ms &&
         !s->life.timed_out) {
         s->life.timed_out = true;
         super_life(s, NULL);
@@ -107,6 +107,7 @@ static void on_events(struct super *s, struct pollfd *p)
 {
     if (p[P_CHILD].revents) reap_strangers(s, p[P_CHILD].fd);
     if (p[P_RUNTIME].revents) super_created(s);
+    if (p[P_READY].revents) super_ready(s);
     if (p[P_INIT].revents && s->phase != SUPER_ENDED) super_finish(s);
     if (p[P_TIMER].revents && s->phase != SUPER_ENDED) on_time(s);
     if (p[P_INPUT].revents) control_input_flush(s);
@@ -130,6 +131,7 @@ static int loop(struct super *s, struct err *err)
         p[P_INIT] = (struct pollfd){.fd = s->pidfd, .events = POLLIN};
         p[P_TIMER] = (struct pollfd){.fd = timer, .events = POLLIN};
         p[P_INPUT] = (struct pollfd){.fd = s->input_n ? s->input : -1, .events = POLLOUT};
+        p[P_READY] = (struct pollfd){.fd = s->ready, .events = POLLIN};
         p[P_CHILD] = (struct pollfd){.fd = children, .events = POLLIN};
         for (int i = 0; i < SUPER_CLIENTS; i++) {
             bool deaf = full && s->clients[i].typed;

@@ -26,7 +26,7 @@ int super_life(struct super *s, struct err *err) { return memo_write_life(s->dir
 int super_open(struct super *s, struct err *err)
 {
     for (int i = 0; i < SUPER_CLIENTS; i++) s->clients[i].fd = -1;
-    s->runtime_fd = s->pidfd = s->listener = s->console = s->input = -1;
+    s->runtime_fd = s->pidfd = s->ready = s->listener = s->console = s->input = -1;
     s->log.fd = s->log.wake = -1;
     s->dir = file_open_dir(AT_FDCWD, ".", err);
     if (s->dir < 0) return s->dir;
@@ -67,13 +67,24 @@ static int input_pipe(struct super *s, int *ret_read, struct err *err)
     return 0;
 }
 
-struct job_fds { int in, out, err, log_out, log_err; };
+static int ready_pipe(struct super *s, int *ret_write, struct err *err)
+{
+    int p[2];
+    if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
+        return err_sys(err, ERR_IO, errno, "cannot make a pipe");
+    s->ready = p[0];
+    *ret_write = p[1];
+    return 0;
+}
+
+struct job_fds { int in, out, err, ready, log_out, log_err; };
 
 static void job_fds_close(struct job_fds *f)
 {
     file_close(&f->in);
     file_close(&f->out);
     file_close(&f->err);
+    file_close(&f->ready);
     file_close(&f->log_out);
     file_close(&f->log_err);
 }
@@ -83,6 +94,7 @@ static int make_fds(struct super *s, struct job_fds *f, struct err *err)
     int rc = output_pipe(&f->log_out, &f->out, err);
     if (rc == 0) rc = output_pipe(&f->log_err, &f->err, err);
     if (rc == 0) rc = input_pipe(s, &f->in, err);
+    if (rc == 0) rc = ready_pipe(s, &f->ready, err);
     if (rc == 0 && s->conf.tty) {
         file_close(&s->input); /* the terminal is the input */
         s->console = launch_console_listen("con", err);
@@ -93,16 +105,16 @@ static int make_fds(struct super *s, struct job_fds *f, struct err *err)
 
 int super_create(struct super *s, struct err *err)
 {
-    __attribute__((cleanup(job_fds_close))) struct job_fds f = {-1, -1, -1, -1, -1};
+    __attribute__((cleanup(job_fds_close))) struct job_fds f = {-1, -1, -1, -1, -1, -1};
     int rc = make_fds(s, &f, err);
     if (rc < 0) return rc;
     AUTO_FD int status =
         openat(s->dir, "status", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (status < 0) return err_sys(err, ERR_IO, errno, "cannot create the status file");
     struct launch l = {.conf = &s->conf, .overlay = true, .in = f.in, .out = f.out,
-                       .err_fd = f.err, .extra = status, .dir = s->dir, .spec = -1, .log = "error",
+                       .err_fd = f.err, .status = status, .ready = f.ready, .dir = s->dir, .spec = -1, .log = "error",
                        .args = {"create", "--bundle=bundle", "--pid-file=" LAUNCH_DIR "pid",
-                                "--preserve-fds=1", s->conf.name}};
+                                "--preserve-fds=2", s->conf.name}};
     if (s->conf.tty) {
         l.args[4] = "--console-socket=" LAUNCH_DIR "con";
         l.args[5] = s->conf.name;
@@ -163,7 +175,7 @@ void super_created(struct super *s)
     int status = 0;
     if (waitpid(s->runtime, &status, WNOHANG) != s->runtime) return;
     forget_runtime(s);
-    if (s->phase == SUPER_RUNNING) return; /* it was the slow start: its end shows in the job */
+    if (s->phase >= SUPER_STARTING) return; /* it was the slow start: its end shows in the job */
     if (status != 0) {
         char text[sizeof(s->end.text)];
         launch_error(s->dir, "error", text, sizeof(text));
@@ -198,11 +210,11 @@ static bool open_fifo(struct super *s)
 
 static int start_slowly(struct super *s, struct err *err)
 {
-    __attribute__((cleanup(job_fds_close))) struct job_fds f = {-1, -1, -1, -1, -1};
+    __attribute__((cleanup(job_fds_close))) struct job_fds f = {-1, -1, -1, -1, -1, -1};
     int rc = output_pipe(&f.log_out, &f.out, err);
     if (rc < 0) return rc;
     struct launch l = {.conf = &s->conf, .in = f.log_out, .out = f.out, .err_fd = f.out,
-                       .extra = -1, .dir = s->dir, .spec = -1, .log = "error",
+                       .status = -1, .ready = -1, .dir = s->dir, .spec = -1, .log = "error",
                        .args = {"start", s->conf.name}};
     s->runtime = launch_runtime(&l, err);
     if (s->runtime < 0) return s->runtime;
@@ -222,8 +234,19 @@ void super_go(struct super *s)
         super_fail(s, err.text);
         return;
     }
+    s->phase = SUPER_STARTING;
+}
+
+void super_ready(struct super *s)
+{
+    char byte;
+    ssize_t n = read(s->ready, &byte, 1);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    file_close(&s->ready);
+    if (n <= 0 || s->phase != SUPER_STARTING) return; /* its end comes by itself */
     s->phase = SUPER_RUNNING;
     control_tell(s, SHIM_STARTED, NULL, 0);
+    if (s->stopping) proc_signal(s->pidfd, SIGTERM);
 }
 
 /* ---- stop and signals ---- */
@@ -231,14 +254,15 @@ void super_go(struct super *s)
 void super_stop(struct super *s, int64_t grace_ms)
 {
     if (s->phase == SUPER_ENDED) return;
-    if (s->phase != SUPER_RUNNING) {
+    if (s->phase < SUPER_STARTING) {
         super_fail(s, "stopped before it started");
         return;
     }
     if (grace_ms < 0) grace_ms = 0;
     if (grace_ms > INT32_MAX) grace_ms = INT32_MAX;
     int64_t at = proc_boot_ms() + grace_ms;
-    if (!s->stopping) proc_signal(s->pidfd, SIGTERM);
+    /* One that is starting gets it when it can hear. */
+    if (!s->stopping && s->phase == SUPER_RUNNING) proc_signal(s->pidfd, SIGTERM);
     if (!s->stopping || at < s->kill_at_ms) s->kill_at_ms = at;
     s->stopping = true;
 }
@@ -300,7 +324,7 @@ static void find_status(struct super *s)
 void super_finish(struct super *s)
 {
     struct cgroup_usage use = {-1, -1, -1};
-    s->end = (struct memo_exit){.ran = s->phase == SUPER_RUNNING,
+    s->end = (struct memo_exit){.ran = s->phase >= SUPER_STARTING,
                                 .timed_out = s->life.timed_out,
                                 .started_wall_us = s->life.started_wall_us};
     find_status(s);

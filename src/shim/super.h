@@ -3,9 +3,9 @@
  * A state machine over files and descriptors: it may be killed at any point, and
  * what it has written tells the next one where to go on.
  *
- *     CREATING -> HELD -> RUNNING -> ENDED
- *        |          |                  ^
- *        +----------+------------------+  (could not be created, stopped early)
+ *     CREATING -> HELD -> STARTING -> RUNNING -> ENDED
+ *        |          |                              ^
+ *        +----------+------------------------------+  (not created, stopped early)
  *
  * It deletes nothing: cleaning has one owner, the agent.  docs/spec/node.md */
 #ifndef SHIM_SUPER_H
@@ -21,7 +21,7 @@
 #define SUPER_CLIENTS 16
 #define SUPER_INPUT_MAX (64 * 1024)
 
-enum super_phase { SUPER_CREATING = 1, SUPER_HELD, SUPER_RUNNING, SUPER_ENDED };
+enum super_phase { SUPER_CREATING = 1, SUPER_HELD, SUPER_STARTING, SUPER_RUNNING, SUPER_ENDED };
 
 struct super_client {
     int fd;     /* -1: free */
@@ -38,6 +38,7 @@ struct super {
     pid_t runtime;         /* create or start in progress, or 0 */
     int runtime_fd;        /* its pidfd */
     int pidfd;             /* of the container's init */
+    int ready;             /* says when the job has begun; -1: said, or not to be heard */
     bool is_child;         /* we may wait for it */
     bool go_wanted, stopping;
     int64_t create_until_ms, kill_at_ms; /* CLOCK_BOOTTIME; 0: none */
@@ -58,6 +59,7 @@ int super_open(struct super *s, struct err *err); /* conf, socket, lock, first c
 int super_create(struct super *s, struct err *err);
 void super_created(struct super *s);  /* the runtime's create has ended */
 void super_go(struct super *s);
+void super_ready(struct super *s);    /* init says that the job has begun */
 void super_stop(struct super *s, int64_t grace_ms);
 void super_signal(struct super *s, uint32_t no, int signum);
 void super_fail(struct super *s, const char *text);

@@ -31,7 +31,7 @@ enum shim_kind {
     /* from the supervisor */
     SHIM_HELLO = 'H',   /* struct shim_hello, first message on every connection */
     SHIM_CREATED = 'C', /* struct shim_created: held at the barrier */
-    SHIM_STARTED = 'T', /* the barrier is open and the command was released */
+    SHIM_STARTED = 'T', /* the barrier is open and the command runs: signals reach it */
     SHIM_FAILED = 'F',  /* text: could not be created; DIR/exit tells the same */
     SHIM_EXIT = 'X',    /* supervised: DIR/exit is durable.  `rota-shim exec`: struct shim_code */
     SHIM_OUT = 'O',     /* `rota-shim exec` alone: bytes of standard output or terminal */

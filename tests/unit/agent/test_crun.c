@@ -1,0 +1,341 @@
+/* tests/unit/agent/test_crun.c - the crun driver on real containers: how commands
+ * end, what they print, what they may not do. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "crun_rig.h"
+#include "net/conn.h"
+#include "net/loop.h"
+#include "wire/carry.h"
+
+static struct rig rig;
+
+static int open_rig(void **state)
+{
+    (void)state;
+    rig_open(&rig);
+    return 0;
+}
+
+static int close_rig(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static void expect_output(struct member_ref ref, char stream, const char *text)
+{
+    size_t n;
+    char *out = rig_output(&rig, ref, stream, &n);
+    assert_string_equal(out, text);
+    mem_free(out);
+}
+
+/* ---- how it ends ---- */
+
+static void ends_are_told(void **state)
+{
+    static const struct {
+        const char *name, *argv[4];
+        int32_t code, signal;
+        const char *out, *err;
+    } cases[] = {
+        {"success", {"/bin/true"}, 0, 0, "", ""},
+        {"found by PATH", {"true"}, 0, 0, "", ""},
+        {"exit code", {"/bin/sh", "-c", "exit 7"}, 7, 0, "", ""},
+        {"signal", {"/bin/sh", "-c", "kill -KILL $$"}, 137, 9, "", ""},
+        {"core signal", {"/bin/sh", "-c", "kill -SEGV $$"}, 139, 11, "", ""},
+        {"no command", {"/no/such"}, 127, 0, "", "rota: cannot run /no/such: there is no such command\n"},
+        {"not executable", {"/etc/hosts"}, 126, 0, "", "rota: cannot run /etc/hosts: Permission denied\n"},
+        {"both streams", {"/bin/sh", "-c", "echo out; echo err >&2; printf end"}, 0, 0, "out\nend", "err\n"},
+        {"empty lines", {"/bin/sh", "-c", "printf '\\n\\nx\\n'"}, 0, 0, "\n\nx\n", ""},
+        {"stdin is empty", {"/bin/cat"}, 0, 0, "", ""},
+        {"job outlived by a child", {"/bin/sh", "-c", "sleep 60 & exit 3"}, 3, 0, "", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct container_spec s = rig_spec(&rig, (const char *const *)cases[i].argv);
+        struct member_report m = rig_run(&rig, &s);
+        if (m.phase != MEMBER_EXITED || m.end.exit_code != cases[i].code ||
+            m.end.signal != cases[i].signal)
+            fail_msg("%s: %s, code %d, signal %d: %s", cases[i].name, member_phase_name(m.phase),
+                     m.end.exit_code, m.end.signal, m.end.detail);
+        assert_false(m.end.oom || m.end.timed_out || m.end.fatal);
+        expect_output(s.ref, 'o', cases[i].out);
+        expect_output(s.ref, 'e', cases[i].err);
+        rig_clean(&rig, s.ref);
+        expect_output(s.ref, 'o', cases[i].out); /* logs stay */
+    }
+}
+
+static void what_can_never_run_is_fatal(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"/bin/true", NULL}, *const none[] = {NULL};
+    struct { const char *says; struct container_spec s; } cases[5];
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) cases[i].s = rig_spec(&rig, argv);
+    cases[0].s.image = "oci:/images/x";
+    cases[0].says = "image 'oci:/images/x' is not on this node; known images: host";
+    cases[1].s.uid = 0;
+    cases[1].says = "containers never run as this machine's root";
+    cases[2].s.argv = none;
+    cases[2].says = "the command is empty";
+    cases[3].s.mem_bytes = 1024;
+    cases[3].says = "a container takes at least 0.01 CPU, 16 MiB of memory, 16 processes";
+    cases[4].s.workdir = "not/absolute";
+    cases[4].says = "working directory 'not/absolute' is not absolute";
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct member_report m = rig_run(&rig, &cases[i].s);
+        assert_int_equal(m.phase, MEMBER_FAILED);
+        assert_true(m.end.fatal);
+        assert_string_equal(m.end.detail, cases[i].says);
+        rig_clean(&rig, cases[i].s.ref);
+    }
+}
+
+static void a_directory_of_no_claim_is_a_conflict_never_taken(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"/bin/true", NULL};
+    struct container_spec s = rig_spec(&rig, argv);
+    struct member_report m = rig_run(&rig, &s);
+    assert_int_equal(m.phase, MEMBER_EXITED);
+    rig_create(&rig, &s); /* known already: nothing happens */
+    rig_turn(&rig, 5);
+    assert_true(rig_report(&rig, s.ref, &m));
+    assert_int_equal(m.phase, MEMBER_EXITED);
+    rig_clean(&rig, s.ref);
+}
+
+/* ---- stopping ---- */
+
+static void a_bare_sleep_dies_at_once(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"sleep", "60", NULL};
+    struct container_spec s = rig_spec(&rig, argv);
+    rig_create(&rig, &s);
+    rig.driver.ops->go(rig.driver.self, s.ref);
+    rig_until(&rig, s.ref, MEMBER_RUNNING);
+    int64_t from = net_now_ms();
+    rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
+    struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.end.signal, SIGTERM);
+    assert_true(net_now_ms() - from < 2000);
+    rig_clean(&rig, s.ref);
+}
+
+static void a_trap_runs_in_its_grace(void **state)
+{
+    (void)state;
+    struct container_spec s = rig_shell(
+        &rig, "trap 'echo saving; exit 5' TERM; echo ready; while :; do sleep 0.05; done");
+    rig_create(&rig, &s);
+    rig.driver.ops->go(rig.driver.self, s.ref);
+    rig_until_said(&rig, s.ref, "ready");
+    rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
+    struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.end.exit_code, 5);
+    expect_output(s.ref, 'o', "ready\nsaving\n");
+    rig_clean(&rig, s.ref);
+}
+
+static void who_ignores_term_is_killed_at_the_grace(void **state)
+{
+    (void)state;
+    struct container_spec s = rig_shell(&rig, "trap '' TERM; echo ready; while :; do sleep 0.05; done");
+    rig_create(&rig, &s);
+    rig.driver.ops->go(rig.driver.self, s.ref);
+    rig_until_said(&rig, s.ref, "ready");
+    int64_t from = net_now_ms();
+    rig.driver.ops->stop(rig.driver.self, s.ref, 60000);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 150); /* a shorter grace counts */
+    struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.end.signal, SIGKILL);
+    assert_in_range(net_now_ms() - from, 150, 3000);
+    rig_clean(&rig, s.ref);
+}
+
+static void a_stop_before_the_start_ends_it_unrun(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"/bin/true", NULL};
+    struct container_spec s = rig_spec(&rig, argv);
+    rig_create(&rig, &s);
+    rig_until(&rig, s.ref, MEMBER_READY);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 1000);
+    struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.phase, MEMBER_FAILED);
+    assert_string_equal(m.end.detail, "stopped before it started");
+    assert_false(m.end.fatal);
+    rig_clean(&rig, s.ref);
+}
+
+static void nothing_runs_before_go(void **state)
+{
+    (void)state;
+    struct container_spec s = rig_shell(&rig, "echo ran");
+    rig_create(&rig, &s);
+    rig_until(&rig, s.ref, MEMBER_READY);
+    rig_turn(&rig, 50);
+    struct member_report m;
+    assert_true(rig_report(&rig, s.ref, &m));
+    assert_int_equal(m.phase, MEMBER_READY);
+    expect_output(s.ref, 'o', "");
+    rig.driver.ops->go(rig.driver.self, s.ref);
+    rig_until(&rig, s.ref, MEMBER_EXITED);
+    expect_output(s.ref, 'o', "ran\n");
+    rig_clean(&rig, s.ref);
+}
+
+static void the_time_limit_ends_it_and_is_told(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"sleep", "60", NULL};
+    struct container_spec s = rig_spec(&rig, argv);
+    s.limit_ms = 100;
+    int64_t from = net_now_ms();
+    struct member_report m = rig_run(&rig, &s);
+    assert_true(m.end.timed_out);
+    assert_int_equal(m.end.signal, SIGTERM);
+    assert_in_range(net_now_ms() - from, 100, 5000);
+    rig_clean(&rig, s.ref);
+}
+
+static void a_numbered_signal_comes_once(void **state)
+{
+    (void)state;
+    struct container_spec s = rig_shell(
+        &rig, "trap 'echo usr' USR1; trap 'echo end; exit 0' USR2; echo ready; "
+              "while :; do sleep 0.02; done");
+    struct member_report m = {0};
+    rig_create(&rig, &s);
+    rig.driver.ops->go(rig.driver.self, s.ref);
+    rig_until_said(&rig, s.ref, "ready");
+    rig.driver.ops->signal(rig.driver.self, s.ref, 3, SIGUSR1);
+    rig_until_said(&rig, s.ref, "usr");
+    for (int i = 0; i < 3; i++) rig.driver.ops->signal(rig.driver.self, s.ref, 3, SIGUSR1);
+    while (m.signal_done < 3) {
+        rig_turn(&rig, 1);
+        assert_true(rig_report(&rig, s.ref, &m));
+    }
+    rig.driver.ops->signal(rig.driver.self, s.ref, 4, SIGUSR2);
+    m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    expect_output(s.ref, 'o', "ready\nusr\nend\n");
+    rig_clean(&rig, s.ref);
+}
+
+/* ---- walls ---- */
+
+static void it_sees_what_it_should(void **state)
+{
+    static const struct { const char *script, *out; } cases[] = {
+        {"id -u; id -g; whoami", "31337\n31337\nuser31337\n"},
+        {"hostname; cat /etc/hostname", "box\nbox\n"},
+        {"pwd; cd; pwd; touch x && echo mine", "/\n/home/me\nmine\n"},
+        {"ls /root 2>/dev/null; ls -A /srv /var/log /boot 2>/dev/null; echo done",
+         "/srv:\n\n/var/log:\ndone\n"},
+        {"cat /etc/shadow 2>/dev/null || echo no", "no\n"},
+        {"touch /usr/bin/x 2>/dev/null || echo no", "no\n"},
+        {"touch /tmp/x /dev/shm/y && echo yes", "yes\n"},
+        {"cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '", "lo\n"},
+        {"grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'",
+         "CapEff:0000000000000000\nCapBnd:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n"},
+        {"unshare -U true 2>/dev/null || echo no", "no\n"},
+        {"cat /proc/self/cgroup | cut -d: -f3 | sort -u", NULL},
+        {"ls /proc/1/fd 2>/dev/null || echo closed", "closed\n"},
+        {"echo $$ $PPID", "2 1\n"},
+        {"echo $HOME $PATH", "/home/me /usr/bin:/bin\n"},
+        {"cat /proc/sys/kernel/hostname; echo x > /proc/sys/kernel/hostname 2>/dev/null || echo no",
+         "box\nno\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct container_spec s = rig_shell(&rig, cases[i].script);
+        struct member_report m = rig_run(&rig, &s);
+        assert_int_equal(m.phase, MEMBER_EXITED);
+        size_t n;
+        char *out = rig_output(&rig, s.ref, 'o', &n);
+        if (cases[i].out && strcmp(out, cases[i].out) != 0)
+            fail_msg("%s: said\n%s", cases[i].script, out);
+        mem_free(out);
+        rig_clean(&rig, s.ref);
+    }
+}
+
+static void it_starts_where_it_is_told(void **state)
+{
+    static const char *const dirs[] = {"/work/deep/er", "/tmp", "/usr/lib", "/home/me/data"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+        char want[64];
+        struct container_spec s = rig_shell(&rig, "pwd");
+        s.workdir = dirs[i];
+        rig_run(&rig, &s);
+        text_fmt(want, sizeof(want), "%s\n", dirs[i]);
+        expect_output(s.ref, 'o', want);
+        rig_clean(&rig, s.ref);
+    }
+}
+
+static void another_incarnation_is_an_orphan(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"/bin/true", NULL};
+    struct container_spec s = rig_spec(&rig, argv);
+    TEXT_SET(s.incarnation, STR("zero"));
+    struct member_report m = rig_run(&rig, &s);
+    assert_true(m.orphan);
+    rig.driver.ops->set_incarnation(rig.driver.self, "zero");
+    assert_true(rig_report(&rig, s.ref, &m));
+    assert_false(m.orphan);
+    rig.driver.ops->set_incarnation(rig.driver.self, "one");
+    rig_clean(&rig, s.ref);
+}
+
+static void many_at_once(void **state)
+{
+    enum { N = 12 };
+    struct member_ref refs[N];
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        struct container_spec s = rig_shell(&rig, "echo $HOME; exit 4");
+        refs[i] = s.ref;
+        rig_create(&rig, &s);
+        rig.driver.ops->go(rig.driver.self, s.ref);
+    }
+    for (int i = 0; i < N; i++)
+        assert_int_equal(rig_until(&rig, refs[i], MEMBER_EXITED).end.exit_code, 4);
+    for (int i = 0; i < N; i++) rig.driver.ops->clean(rig.driver.self, refs[i]);
+    for (int i = 0; i < N; i++) rig_until_gone(&rig, refs[i]);
+}
+
+int main(void)
+{
+    if (!rig_possible()) return 77;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ends_are_told),
+        cmocka_unit_test(what_can_never_run_is_fatal),
+        cmocka_unit_test(a_directory_of_no_claim_is_a_conflict_never_taken),
+        cmocka_unit_test(a_bare_sleep_dies_at_once),
+        cmocka_unit_test(a_trap_runs_in_its_grace),
+        cmocka_unit_test(who_ignores_term_is_killed_at_the_grace),
+        cmocka_unit_test(a_stop_before_the_start_ends_it_unrun),
+        cmocka_unit_test(nothing_runs_before_go),
+        cmocka_unit_test(the_time_limit_ends_it_and_is_told),
+        cmocka_unit_test(a_numbered_signal_comes_once),
+        cmocka_unit_test(it_sees_what_it_should),
+        cmocka_unit_test(it_starts_where_it_is_told),
+        cmocka_unit_test(another_incarnation_is_an_orphan),
+        cmocka_unit_test(many_at_once),
+    };
+    return cmocka_run_group_tests(tests, open_rig, close_rig);
+}
