@@ -148,6 +148,8 @@ static void on_answer(void *arg, const struct http_answer *a)
                             : http_answer_err(a, &err);
     if (rc == 0) rc = take_answer(s, a->body, &news, &err);
     if (rc != 0) {
+        /* Of the older of two it does not matter: the newer one says more. */
+        if (slot->seq < s->seq && under_way(s) > 0) return;
         failed(s, &err);
         return;
     }

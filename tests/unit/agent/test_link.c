@@ -273,7 +273,7 @@ static void MGR_away_touches_nothing_and_is_asked_again(void **state)
     struct link_state st;
     link_state_get(f.link, &st);
     assert_false(st.connected);
-    assert_true(st.failures >= 4);
+    assert_true(st.failures >= 2); /* the older of two calls does not count */
     answer(&f, at, &(struct reply){.turn = 4, .w = {{5, WANT_RUN, NULL}}, .n = 1});
     request(&f, at + 1);
     link_state_get(f.link, &st);
