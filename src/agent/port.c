@@ -73,7 +73,7 @@ static void on_request(void *arg, struct http_req *r)
 {
     struct port *p = arg;
     struct carry_opts o = {0};
-    struct ticket t;
+    struct ticket t = {0};
     struct err err = {0};
     if (!from_proxy(r)) {
         http_reply_problem(r, 403, "denied", "only proxies of this cluster may dial here");
