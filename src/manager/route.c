@@ -160,7 +160,8 @@ static void dispatch(struct manager *m, struct http_req *req, enum route_side si
     }
     if (c.route->gate == GATE_TOKEN && !pass_token(&c)) return;
     if (c.route->gate == GATE_NODE && req->tls_cn.n == 0) {
-        answer_now(m, req, 401, "unauthorized", "", "a client certificate of this cluster is needed");
+        answer_now(m, req, 401, "unauthorized", "",
+                   "a client certificate of this cluster is needed");
         return;
     }
     if (c.route->world && !turns_world(m->turns)) {

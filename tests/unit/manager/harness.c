@@ -244,7 +244,8 @@ static void join_token(struct rig *r, struct join_token_answer *ret)
 
 void fake_node_join(struct rig *r, const char *name, int cpu, struct fake_node *ret)
 {
-    struct fake_node n = {.r = r, .epoch = 1, .cpu_milli = cpu * 1000, .mem_bytes = INT64_C(64) << 30};
+    struct fake_node n = {
+        .r = r, .epoch = 1, .cpu_milli = cpu * 1000, .mem_bytes = INT64_C(64) << 30};
     struct err err = {0};
     struct join_token_answer token;
     AUTO_REPLY struct reply p;

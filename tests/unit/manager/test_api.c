@@ -97,8 +97,9 @@ static void test_life_with_a_kill_between(void **state)
 static void test_bad_requests(void **state)
 {
     (void)state;
-    static const char long_key[] = "0123456789012345678901234567890123456789012345678901234567890123"
-                                   "0123456789012345678901234567890123456789012345678901234567890123";
+    static const char long_key[] =
+        "0123456789012345678901234567890123456789012345678901234567890123"
+        "0123456789012345678901234567890123456789012345678901234567890123";
     const struct { struct call c; int status; const char *text; } cases[] = {
         {{.target = "/api/v1/sessions?limit=-1"}, 400, "\"field\":\"limit\""}, /* SES11 */
         {{.target = "/api/v1/sessions?limit=0"}, 400, "1 to 1000"},
@@ -191,7 +192,7 @@ static void test_idempotency(void **state)
     rig_start(&r);
     expect(&r, &c, 201, "\"id\":\"s1\""); /* survives */
     expect(&r, &other, 422, "idempotency_mismatch");
-    expect(&r, &(struct call){.method = "POST", .target = "/api/v1/sessions/s1/stop"}, 200, "ended");
+    expect(&r, &(struct call){.method = "DELETE", .target = "/api/v1/sessions/s1"}, 200, "ended");
     expect(&r, &c, 201, "\"state\":\"ended\"");
     c.key = NULL;
     expect(&r, &c, 201, "\"id\":\"s2\""); /* the name is free again */
@@ -409,7 +410,8 @@ static void test_impossible(void **state)
     fake_node_join(&r, "n1", 4, &n);
     beat(&n, 0, MEMBER_NONE, 0);
     expect(&r, &(struct call){.method = "POST", .target = "/api/v1/sessions",
-                              .body = "{\"command\":[\"x\"],\"cpu_milli\":5000}"}, 422, "impossible");
+                              .body = "{\"command\":[\"x\"],\"cpu_milli\":5000}"},
+           422, "impossible");
     expect(&r, &(struct call){.method = "POST", .target = "/api/v1/sessions",
                               .body = "{\"command\":[\"x\"],\"cpu_milli\":5000,"
                                       "\"allow_impossible\":true}"}, 201, "pending");

@@ -22,7 +22,8 @@ static void test_bearer(void **state)
         struct strbuf b;
         strbuf_init(&b, 200);
         const char *at = strstr(cases[i].fmt, "%s");
-        strbuf_put(&b, str_n(cases[i].fmt, at ? (size_t)(at - cases[i].fmt) : strlen(cases[i].fmt)));
+        size_t n = at ? (size_t)(at - cases[i].fmt) : strlen(cases[i].fmt);
+        strbuf_put(&b, str_n(cases[i].fmt, n));
         if (at) strbuf_puts(&b, text);
         if (at) strbuf_puts(&b, at + 2);
         text_clip(header, sizeof(header), strbuf_str(&b));

@@ -201,7 +201,7 @@ static void test_who_may_beat(void **state)
     rig_close(&r);
 }
 
-/* A node that knows another incarnation of the store hears of ours, and its report is not believed. */
+/* A node that knows another incarnation of the store hears of ours; its report is not believed. */
 static void test_another_incarnation(void **state)
 {
     (void)state;
