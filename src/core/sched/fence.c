@@ -49,7 +49,8 @@ const struct session *fence_blocker(const struct world *w, const struct session 
     struct place place = {0};
     CHECK(s->state == SESSION_PENDING);
     fence_begin(&fence, w, s->group);
-    for (uint32_t i = 0; i < n && !found && e[i].seq != s->id; i++) {
+    /* Where no node is left to fence, nobody blocks anybody: no need to walk the queue. */
+    for (uint32_t i = 0; i < n && !found && fence.open > 0 && e[i].seq != s->id; i++) {
         const struct session *ahead = &w->sessions.v[e[i].slot];
         if (session_waits(ahead, w->now_ms) || fence_holds(&fence, w, ahead)) continue;
         if (!pool_refused(w, s->group, e[i].shape) && place_decide(w, ahead, PLACE_NOW, &place)) {
