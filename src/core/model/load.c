@@ -124,6 +124,7 @@ bool world_put_alloc(struct world *w, const struct alloc *a)
     if (a->node == 0 || a->node > WORLD_NODES_MAX || !slots_valid(&a->slots)) return false;
     if ((int64_t)bits_count(a->devices) != a->slots.v[SLOT_GPU]) return false;
     if (a->phase >= MEMBER_PHASES || alloc_ended(a)) return false;
+    if (a->revoked && a->revoked_turn < a->turn) return false;
     struct alloc *here = VEC_ADD(&w->allocs);
     *here = *a;
     here->live = true;

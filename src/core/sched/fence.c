@@ -3,7 +3,6 @@
 
 #include "base/check.h"
 #include "core/model/pool.h"
-#include "core/sched/place.h"
 
 void fence_begin(struct fence *f, const struct world *w, uint32_t group)
 {
@@ -19,6 +18,7 @@ void fence_begin(struct fence *f, const struct world *w, uint32_t group)
 void fence_add(struct fence *f, const struct world *w, const struct session *blocked)
 {
     CHECK(f->nodes.n == w->rooms.n);
+    if (!place_possible(w, blocked, &f->scratch)) return;
     for (uint32_t i = 0; i < w->rooms.n; i++) {
         const struct room *r = &w->rooms.v[i];
         if (f->nodes.v[i] || r->group != blocked->group) continue;
@@ -38,7 +38,11 @@ bool fence_holds(const struct fence *f, const struct world *w, const struct sess
     return false;
 }
 
-void fence_done(struct fence *f) { VEC_DONE(&f->nodes); }
+void fence_done(struct fence *f)
+{
+    VEC_DONE(&f->nodes);
+    place_done(&f->scratch);
+}
 
 const struct session *fence_blocker(const struct world *w, const struct session *s)
 {
@@ -46,20 +50,18 @@ const struct session *fence_blocker(const struct world *w, const struct session 
     const struct queue_entry *e = pool_entries(w, s->group, &n);
     const struct session *found = NULL;
     struct fence fence = {0};
-    struct place place = {0};
     CHECK(s->state == SESSION_PENDING);
     fence_begin(&fence, w, s->group);
     /* Where no node is left to fence, nobody blocks anybody: no need to walk the queue. */
     for (uint32_t i = 0; i < n && !found && fence.open > 0 && e[i].seq != s->id; i++) {
         const struct session *ahead = &w->sessions.v[e[i].slot];
         if (session_waits(ahead, w->now_ms) || fence_holds(&fence, w, ahead)) continue;
-        if (!pool_refused(w, s->group, e[i].shape) && place_decide(w, ahead, PLACE_NOW, &place)) {
+        if (!pool_refused(w, s->group, e[i].shape) && place_decide(w, ahead, PLACE_NOW, &fence.scratch)) {
             continue;
         }
         fence_add(&fence, w, ahead);
         if (fence_holds(&fence, w, s)) found = ahead;
     }
     fence_done(&fence);
-    place_done(&place);
     return found;
 }

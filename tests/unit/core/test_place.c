@@ -1,0 +1,226 @@
+/* Where members go: named cases, then laws against a slow search. */
+#include "harness.h"
+
+#include "base/bitset.h"
+#include "base/rng.h"
+#include "core/sched/devmap.h"
+#include "core/sched/place.h"
+
+/* Nodes as "cpu/gib/gpu", separated by spaces; before the session comes, each
+ * `held` "node:cpu/gib/gpu" is placed there.  The answer: nodes by member. */
+static const struct {
+    const char *name;
+    struct { const char *name; int cpu, gib, gpu; } nodes[4];
+    struct { const char *on; int cpu, gib, gpu; } held[3];
+    struct { int count, cpu, gib, gpu; } roles[3];
+    bool one_node;
+    const char *expected; /* "n1 n2", or "" when it does not fit */
+} CASES[] = {
+    {.name = "the only one", .nodes = {{"n1", 4, 8, 0}}, .roles = {{1, 4, 8, 0}}, .expected = "n1"},
+    {.name = "too large", .nodes = {{"n1", 4, 8, 0}}, .roles = {{1, 5, 1, 0}}, .expected = ""},
+    {.name = "no node", .roles = {{1, 1, 1, 0}}, .expected = ""},
+    {.name = "least remaining cpu", .nodes = {{"n1", 8, 8, 0}, {"n2", 4, 8, 0}},
+     .roles = {{1, 2, 1, 0}}, .expected = "n2"},
+    {.name = "cpu counts before memory", .nodes = {{"n1", 8, 4, 0}, {"n2", 4, 8, 0}},
+     .roles = {{1, 2, 1, 0}}, .expected = "n2"},
+    {.name = "gpu counts before cpu", .nodes = {{"n1", 2, 8, 4}, {"n2", 8, 8, 2}},
+     .roles = {{1, 1, 1, 1}}, .expected = "n2"},
+    {.name = "what is held counts", .nodes = {{"n1", 4, 8, 0}, {"n2", 4, 8, 0}},
+     .held = {{"n2", 1, 1, 0}}, .roles = {{1, 2, 1, 0}}, .expected = "n2"},
+    {.name = "gpu nodes are spared", .nodes = {{"n1", 2, 4, 1}, {"n2", 64, 64, 0}},
+     .roles = {{1, 1, 1, 0}}, .expected = "n2"},
+    {.name = "natural order breaks ties", .nodes = {{"n10", 4, 8, 0}, {"n2", 4, 8, 0}},
+     .roles = {{1, 1, 1, 0}}, .expected = "n2"},
+    {.name = "PLC2: the smallest that fits", .nodes = {{"n1", 1, 8, 0}, {"n2", 2, 8, 0}},
+     .roles = {{1, 2, 1, 0}}, .expected = "n2"},
+    {.name = "seed 2: 1, 3, then 4", .nodes = {{"n1", 4, 8, 0}, {"n2", 4, 8, 0}},
+     .held = {{"n1", 1, 1, 0}, {"n1", 3, 1, 0}}, .roles = {{1, 4, 1, 0}}, .expected = "n2"},
+    {.name = "a gang fills a node first", .nodes = {{"n1", 4, 8, 0}, {"n2", 4, 8, 0}},
+     .roles = {{3, 2, 1, 0}}, .expected = "n1 n1 n2"},
+    {.name = "a gang is whole or nothing", .nodes = {{"n1", 4, 8, 0}, {"n2", 4, 8, 0}},
+     .roles = {{5, 2, 1, 0}}, .expected = ""},
+    {.name = "one node: the sum", .nodes = {{"n1", 4, 8, 0}, {"n2", 8, 8, 0}},
+     .roles = {{3, 2, 1, 0}}, .one_node = true, .expected = "n2 n2 n2"},
+    {.name = "one node: no sum", .nodes = {{"n1", 4, 8, 0}, {"n2", 4, 8, 0}},
+     .roles = {{3, 2, 1, 0}}, .one_node = true, .expected = ""},
+    {.name = "roles: the large one first", .nodes = {{"n1", 4, 8, 0}, {"n2", 3, 8, 0}},
+     .roles = {{1, 1, 1, 0}, {1, 3, 1, 0}, {1, 3, 1, 0}}, .expected = "n1 n2 n1"},
+    {.name = "PLC1: two times four gpus are not eight",
+     .nodes = {{"n1", 8, 8, 4}, {"n2", 8, 8, 4}}, .roles = {{1, 1, 1, 8}}, .expected = ""},
+    {.name = "gpus of a gang", .nodes = {{"n1", 8, 8, 2}, {"n2", 8, 8, 4}},
+     .roles = {{3, 1, 1, 2}}, .expected = "n1 n2 n2"},
+};
+
+static uint32_t node_index(const struct lab *l, const char *name)
+{
+    return world_node_named(l->w, str_of(name))->id - 1;
+}
+
+static void hold(struct lab *l, const char *on, int cpu, int gib, int gpu)
+{
+    struct node *n = &l->w->nodes.v[node_index(l, on)];
+    struct alloc a = {.ref = {.session = 1000 + l->w->allocs.n, .attempt = 1}, .node = n->id,
+                      .slots = lab_slots(cpu, gib, gpu), .revoked = true};
+    a.devices = devmap_pick(node_free_devices(n), (uint32_t)gpu);
+    (void)ledger_add(l->w, &a);
+}
+
+static struct session request_of(size_t row)
+{
+    struct session s = lab_request(1, 1, 1, 0);
+    s.n_roles = s.members = 0;
+    s.one_node = CASES[row].one_node;
+    for (size_t i = 0; i < 3 && CASES[row].roles[i].count > 0; i++) {
+        s.roles[i].count = (uint32_t)CASES[row].roles[i].count;
+        s.roles[i].slots = lab_slots(CASES[row].roles[i].cpu, CASES[row].roles[i].gib,
+                                     CASES[row].roles[i].gpu);
+        s.members += s.roles[i].count;
+        s.n_roles++;
+    }
+    return s;
+}
+
+static void cases(void **state)
+{
+    (void)state;
+    for (size_t row = 0; row < ARRAY_LEN(CASES); row++) {
+        struct lab *l = lab_new(BLOCKED_STOP);
+        struct place p = {0};
+        struct strbuf got;
+        strbuf_init(&got, 1000);
+        for (size_t i = 0; i < 4 && CASES[row].nodes[i].name; i++) {
+            lab_join(l, CASES[row].nodes[i].name, CASES[row].nodes[i].cpu,
+                     CASES[row].nodes[i].gib, CASES[row].nodes[i].gpu);
+        }
+        for (size_t i = 0; i < 3 && CASES[row].held[i].on; i++) {
+            hold(l, CASES[row].held[i].on, CASES[row].held[i].cpu, CASES[row].held[i].gib,
+                 CASES[row].held[i].gpu);
+        }
+        struct session s = request_of(row);
+        if (place_decide(l->w, &s, PLACE_NOW, &p)) {
+            VEC_EACH(pick, &p.picks) {
+                if (got.n > 0) strbuf_putc(&got, ' ');
+                strbuf_puts(&got, world_node(l->w, pick->node)->name);
+            }
+        }
+        strbuf_puts(&got, "");
+        if (strcmp(got.p ? got.p : "", CASES[row].expected) != 0) {
+            fail_msg("%s: %s, expected %s", CASES[row].name, got.p, CASES[row].expected);
+        }
+        strbuf_done(&got);
+        place_done(&p);
+        lab_free(l);
+    }
+}
+
+/* PLC5: the answer does not depend on the order in which nodes came. */
+static void plc5_order_of_joining_is_nothing(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"n1", "n2", "n3", "n4"};
+    for (uint32_t first = 0; first < 4; first++) {
+        struct lab *l = lab_new(BLOCKED_STOP);
+        for (uint32_t i = 0; i < 4; i++) lab_join(l, names[(first + i) % 4], 4, 8, 0);
+        struct session s = lab_request(6, 2, 1, 0);
+        s.members = 6;
+        struct place p = {0};
+        assert_true(place_decide(l->w, &s, PLACE_NOW, &p));
+        for (uint32_t m = 0; m < 6; m++) {
+            assert_string_equal(world_node(l->w, p.picks.v[m].node)->name, names[m / 2]);
+        }
+        place_done(&p);
+        lab_free(l);
+    }
+}
+
+static void devices(void **state)
+{
+    (void)state;
+    for (uint32_t mask = 0; mask < 256; mask++) {
+        for (uint32_t n = 0; n <= bits_count(mask); n++) {
+            uint32_t got = devmap_pick(mask, n);
+            assert_int_equal(bits_count(got), n);
+            assert_int_equal(got & ~mask, 0);
+            /* The lowest: nothing left in the mask lies below what was taken. */
+            if (n > 0) assert_true((mask & ~got & ((1u << (31 - __builtin_clz(got))) - 1)) == 0);
+        }
+    }
+}
+
+/* A plain second opinion for one member: look at all nodes, keep the best. */
+static uint32_t slow_choice(const struct world *w, const struct slots *need)
+{
+    static const int ranking[] = {SLOT_GPU, SLOT_CPU, SLOT_MEM};
+    const struct node *best = NULL;
+    int64_t best_key[5] = {0};
+    VEC_EACH(n, &w->nodes) {
+        int64_t key[5] = {0}, free[SLOT_KINDS];
+        bool fits = node_usable(n);
+        for (int k = 0; k < SLOT_KINDS; k++) {
+            free[k] = n->capacity.v[k] - n->used.v[k];
+            if (k == SLOT_GPU) free[k] = bits_count(node_free_devices(n));
+            fits = fits && free[k] >= need->v[k];
+            key[0] += n->capacity.v[k] > 0 && need->v[k] == 0;
+        }
+        if (!fits) continue;
+        for (int i = 0; i < 3; i++) key[i + 1] = free[ranking[i]];
+        int order = 0;
+        for (int i = 0; best && i < 4 && order == 0; i++) {
+            order = key[i] < best_key[i] ? -1 : key[i] > best_key[i];
+        }
+        if (best && order == 0) order = str_natural_cmp(str_of(n->name), str_of(best->name));
+        if (best && order > 0) continue;
+        best = n;
+        memcpy(best_key, key, sizeof(key));
+    }
+    return best ? best->id : 0;
+}
+
+static void agrees_with_a_slow_search(void **state)
+{
+    (void)state;
+    uint32_t fitted = 0, refused = 0;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        struct rng r = {seed};
+        struct lab *l = lab_new(BLOCKED_SKIP);
+        struct place p = {0};
+        for (uint32_t i = 0; i < 6; i++) {
+            char name[8];
+            text_fmt(name, sizeof(name), "n%u", i * 3 % 7);
+            lab_join(l, name, 1 + (int64_t)rng_below(&r, 4), 1 + (int64_t)rng_below(&r, 4),
+                     (int64_t)rng_below(&r, 3));
+        }
+        l->w->nodes.v[0].cordoned = true;
+        node_refresh(l->w, &l->w->nodes.v[0]);
+        for (uint32_t i = 0; i < 30; i++) {
+            struct session s = lab_request(1, 1 + (int64_t)rng_below(&r, 3),
+                                           1 + (int64_t)rng_below(&r, 2),
+                                           (int64_t)rng_below(&r, 2));
+            s.members = 1;
+            uint32_t slow = slow_choice(l->w, &s.roles[0].slots);
+            bool fits = place_decide(l->w, &s, PLACE_NOW, &p);
+            assert_int_equal(fits, slow != 0);
+            fitted += fits;
+            refused += !fits;
+            if (!fits) continue;
+            assert_int_equal(p.picks.v[0].node, slow);
+            hold(l, world_node(l->w, slow)->name, (int)(s.roles[0].slots.v[SLOT_CPU] / 1000),
+                 (int)(s.roles[0].slots.v[SLOT_MEM] >> 30), (int)s.roles[0].slots.v[SLOT_GPU]);
+        }
+        place_done(&p);
+        lab_free(l);
+    }
+    assert_true(fitted > 100);
+    assert_true(refused > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cases),
+        cmocka_unit_test(plc5_order_of_joining_is_nothing),
+        cmocka_unit_test(devices),
+        cmocka_unit_test(agrees_with_a_slow_search),
+    };
+    return RUN(tests);
+}
