@@ -53,7 +53,7 @@ const struct wire_name names_history[] = {
     {HISTORY_NODE_BACK, "node.back"},
     {HISTORY_NODE_CORDON, "node.cordon"},
     {HISTORY_NODE_FORGOTTEN, "node.forgotten"},
-    {HISTORY_GROUP, "group.put"},
+    {HISTORY_GROUP, "group.changed"},
     END,
 };
 const struct wire_name names_why_kind[] = {

@@ -7,6 +7,18 @@
 #include "base/check.h"
 #include "wire/decode.h"
 
+/* The library's words are for programmers; these are the faults people make. */
+static const char *what_is_wrong(const json_error_t *why)
+{
+    enum json_error_code code = json_error_code(why);
+    if (code == json_error_null_character) return "a zero byte in a text";
+    if (code == json_error_invalid_utf8) return "bytes that are not UTF-8";
+    if (code == json_error_duplicate_key) return "a field is given twice";
+    if (code == json_error_numeric_overflow) return "a number is too big";
+    if (code == json_error_stack_overflow) return "nested too deep";
+    return why->text;
+}
+
 static int parse(const struct wire_table *t, struct str json, bool input, void *obj,
                  struct err *err)
 {
@@ -20,7 +32,7 @@ static int parse(const struct wire_table *t, struct str json, bool input, void *
     if (!root) {
         CHECK(json_error_code(&why) != json_error_out_of_memory);
         return err_set(err, ERR_INVALID, "%s: not JSON: line %d, column %d: %s", t->name, why.line,
-                       why.column, why.text);
+                       why.column, what_is_wrong(&why));
     }
     int rc = decode(t, root, NULL, input, obj, err);
     json_decref(root);

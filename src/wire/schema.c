@@ -17,7 +17,15 @@ static void put_integer(const struct wire_field *f, struct strbuf *out)
                                           : STR("\"type\":\"integer\""));
     if (min > INT64_MIN) put_number(out, "minimum", min);
     if (max < INT64_MAX) put_number(out, "maximum", max);
-    put_number(out, "default", f->def);
+    if (f->def >= min && f->def <= max) put_number(out, "default", f->def);
+}
+
+/* Under the alias a number has no unit of its own, so no bounds either. */
+static void put_alias(const struct wire_field *f, struct strbuf *out)
+{
+    strbuf_json(out, str_of(f->alias));
+    strbuf_put(out, STR(":{\"type\":[\"integer\",\"string\"],\"description\":"));
+    strbuf_fmt(out, "\"Instead of %s, as people write it.\"}", f->name);
 }
 
 static void put_enum(const struct wire_field *f, struct strbuf *out)
@@ -85,9 +93,9 @@ static void put_required(const struct wire_table *t, struct strbuf *out)
     if (!first) strbuf_putc(out, ']');
 }
 
-static void put_property(const struct wire_field *f, const char *name, struct strbuf *out)
+static void put_property(const struct wire_field *f, struct strbuf *out)
 {
-    strbuf_json(out, str_of(name));
+    strbuf_json(out, str_of(f->name));
     strbuf_put(out, STR(":{"));
     put_type(f, out);
     if (f->doc) {
@@ -104,10 +112,10 @@ static void print_schema(const struct wire_table *t, struct strbuf *out)
     for (uint32_t i = 0; i < t->n_fields; i++) {
         const struct wire_field *f = &t->fields[i];
         if (i) strbuf_putc(out, ',');
-        put_property(f, f->name, out);
+        put_property(f, out);
         if (!f->alias) continue;
         strbuf_putc(out, ',');
-        put_property(f, f->alias, out);
+        put_alias(f, out);
     }
     strbuf_putc(out, '}');
     put_required(t, out);
