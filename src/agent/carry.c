@@ -19,6 +19,7 @@
 #define BATCH_BYTES (32 * 1024)   /* records of one stream share a frame up to this */
 #define UNKNOWN_MS 10000          /* a member that nobody here has heard of is waited for */
 #define COMMAND_MS 10000          /* exec: until its first frame */
+#define INPUT_RETRY_MS 5          /* a job that does not read is asked again */
 
 _Static_assert(BATCH_BYTES + SHIM_LOG_TEXT_MAX + 1 <= CARRY_PAYLOAD_MAX, "a frame holds a batch");
 
@@ -35,6 +36,9 @@ struct carry {
     bool input_on; /* attach: reading from the client has begun */
     int64_t deadline_ms;
     struct frames in;
+    struct frame pending; /* attach: of the input, not yet taken by the job; payload in `in` */
+    bool input_refused;   /* the client has been told why */
+    struct net_timer *retry;
     uint32_t n; /* batch: bytes, all of one stream */
     bool batch_err;
     char batch[BATCH_BYTES + SHIM_LOG_TEXT_MAX + 1];
@@ -64,6 +68,7 @@ static void carry_free(struct carry *c) /* the connection is somebody else's or 
     CHECK(c->host->live > 0);
     c->host->live--;
     net_timer_free(c->again);
+    net_timer_free(c->retry);
     logread_free(c->log);
     mem_free(c);
 }
@@ -266,22 +271,49 @@ static void run_exec(struct carry *c, struct str payload, struct str rest)
     wire_free(&wire_exec_request, &rq);
 }
 
-/* False: c is gone. */
-static bool take_frame(struct carry *c, const struct frame *f, struct str rest)
+/* Gives the job as much of the pending frame as it takes.  False: it takes no more for
+ * now; the client's socket has to wait, not our memory. */
+static bool push_input(struct carry *c)
 {
     const struct driver *d = c->host->driver;
+    struct frame *f = &c->pending;
     struct err err = {0};
+    do {
+        uint32_t n = f->payload.n < SHIM_DATA_MAX ? (uint32_t)f->payload.n : SHIM_DATA_MAX;
+        int rc = d->ops->attach_input(d->self, c->o.ref, (uint8_t)f->type, f->payload.p, n, &err);
+        if (rc == ERR_UNAVAILABLE) return false;
+        if (rc != 0 && !c->input_refused) {
+            c->input_refused = true;
+            put_frame(c, CARRY_NOTICE, str_of(err.text));
+        }
+        f->payload.p += n;
+        f->payload.n -= n;
+    } while (f->payload.n > 0);
+    return true;
+}
+
+static void on_retry(void *arg)
+{
+    struct carry *c = arg;
+    if (push_input(c)) net_conn_resume(c->conn);
+    else net_timer_set(c->retry, INPUT_RETRY_MS, 0);
+}
+
+/* False: no more frames for now, or c is gone. */
+static bool take_frame(struct carry *c, const struct frame *f, struct str rest)
+{
     if (c->o.action == TICKET_EXEC) {
         if (f->type == CARRY_COMMAND) run_exec(c, f->payload, rest);
         else end_error(c, "the first frame of an exec names the command");
         return false;
     }
     if (c->o.action != TICKET_ATTACH) return true; /* readers have nothing to say */
-    if (d->ops->attach_input(d->self, c->o.ref, (uint8_t)f->type, f->payload.p,
-                             (uint32_t)f->payload.n, &err) != 0) {
-        put_frame(c, CARRY_NOTICE, str_of(err.text));
-    }
-    return true;
+    c->pending = *f;
+    if (push_input(c)) return true;
+    net_conn_pause(c->conn);
+    net_conn_unread(c->conn, rest);
+    net_timer_set(c->retry, INPUT_RETRY_MS, 0);
+    return false;
 }
 
 static void on_data(struct net_conn *conn, struct str data, void *arg)
@@ -319,6 +351,7 @@ void carry_start(struct carry_host *h, struct net_conn *conn, const struct carry
     c->wd = -1;
     c->deadline_ms = net_now_ms() + UNKNOWN_MS;
     c->again = net_timer_new(h->loop, on_again, c);
+    c->retry = net_timer_new(h->loop, on_retry, c);
     c->next = h->first;
     if (h->first != NULL) h->first->prev = c;
     h->first = c;

@@ -251,7 +251,7 @@ int join_run(struct net_loop *loop, const struct join_opts *o, struct identity *
     rc = join_now(loop, o, token, pin, ret, err);
     pki_key_free(token); /* wiped: it is a secret, too */
     if (rc == 0) {
-        log_event(LOG_INFO, "join.done", LOG_S("role", o->role), LOG_S("name", o->name),
+        log_event(LOG_INFO, "join.done", LOG_S("name", o->name),
                   LOG_S("cluster", ret->cluster));
     }
     return rc;

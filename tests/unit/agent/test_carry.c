@@ -8,6 +8,7 @@
 #include "net/log.h"
 #include "net/tls.h"
 #include "wire/carry.h"
+#include "wire/shim.h"
 
 #define F0 "logs/1.1.0/log.000000000000"
 
@@ -26,6 +27,9 @@ struct fixture {
     char tape[256];
     struct net_conn *exec_conn;
     uint64_t turn;
+    bool stubborn, ended;
+    uint32_t asked;
+    size_t taken;
 };
 
 static struct fixture *taping; /* the one that the driver's operations write to */
@@ -47,7 +51,18 @@ static int tape_exec(void *self, struct member_ref ref, const char *const *argv,
 static int tape_input(void *self, struct member_ref ref, uint8_t frame, const void *data,
                       uint32_t n, struct err *err)
 {
-    (void)self, (void)ref, (void)err;
+    (void)self, (void)ref;
+    if (taping->stubborn) { /* a job that takes input slowly */
+        if (n > SHIM_DATA_MAX) return err_set(err, ERR_INVALID, "too much at a time");
+        if (++taping->asked % 3 != 0) return err_set(err, ERR_UNAVAILABLE, "not now");
+        for (uint32_t i = 0; i < n; i++) {
+            uint8_t want = (uint8_t)((taping->taken + i) % 251);
+            if (((const uint8_t *)data)[i] != want) fail_msg("byte %zu", taping->taken + i);
+        }
+        taping->taken += n;
+        taping->ended = frame == CARRY_STDIN_END;
+        return 0;
+    }
     size_t at = strlen(taping->tape);
     text_fmt(taping->tape + at, sizeof(taping->tape) - at, "%c%.*s ", (char)frame, (int)n,
              (const char *)data);
@@ -489,6 +504,32 @@ static void attach_holds_input_until_it_runs(void **state)
     fixture_done(&f);
 }
 
+static void a_job_that_reads_slowly_loses_no_input(void **state)
+{
+    enum { FRAMES = 6, BYTES = 50000 };
+    struct fixture f;
+    struct client c;
+    (void)state;
+    fixture_init(&f);
+    f.stubborn = true;
+    want(&f, WANT_RUN, "sleep:100000");
+    client_open(&f, &c, TICKET_ATTACH, "");
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        uint8_t head[CARRY_HEAD], bytes[BYTES];
+        for (uint32_t k = 0; k < BYTES; k++) bytes[k] = (uint8_t)((i * BYTES + k) % 251);
+        carry_head_put(head, CARRY_STDIN, BYTES);
+        struct str v[2] = {str_n((const char *)head, sizeof(head)),
+                           str_n((const char *)bytes, BYTES)};
+        net_conn_writev(c.conn, v, 2);
+    }
+    client_send(&c, CARRY_STDIN_END, "");
+    assert_true(net_loop_run_until(f.loop, &f.ended, 20000));
+    assert_int_equal(f.taken, (size_t)FRAMES * BYTES);
+    assert_string_equal(c.said, ""); /* nothing to complain about */
+    client_done(&c);
+    fixture_done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -500,6 +541,7 @@ int main(void)
         cmocka_unit_test(a_slow_client_holds_nothing_up),
         cmocka_unit_test(exec_hands_the_connection_over),
         cmocka_unit_test(exec_that_cannot_be),
+        cmocka_unit_test(a_job_that_reads_slowly_loses_no_input),
         cmocka_unit_test(attach_holds_input_until_it_runs),
     };
     log_setup(LOG_ERROR, LOG_LOGFMT, NULL);
