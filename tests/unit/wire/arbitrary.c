@@ -133,14 +133,9 @@ static void make_fit(const struct wire_table *t, void *obj)
             s->roles[i].count = i + 1;
         }
         if (s->command.n == 0) wire_texts_add(&s->command, STR("true"));
-        if (s->workdir) s->workdir[0] = '/';
-        if (s->workdir && strlen(s->workdir) < 2) {
+        if (s->workdir) {
             mem_free(s->workdir);
-            s->workdir = NULL;
-        }
-        if (s->workdir && !str_is_utf8(str_of(s->workdir))) {
-            mem_free(s->workdir);
-            s->workdir = mem_strndup("/", 1);
+            s->workdir = mem_strndup("/tmp/\xc3\xa9", 7);
         }
     } else if (t == &wire_signal_request) {
         struct signal_request *r = obj;
