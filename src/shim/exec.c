@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -222,13 +223,20 @@ static int start_runtime(struct exec *x, struct err *err)
     return 0;
 }
 
+/* The runtime makes its log at once, and writes only when it fails. */
+static bool complained(const struct exec *x)
+{
+    struct stat st;
+    return fstatat(x->dir, x->error, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0;
+}
+
 static void report(struct exec *x, const char *failure)
 {
     struct shim_code c = {.code = 126};
     if (failure) TEXT_CLIP(c.text, str_of(failure));
     else c.code = WIFEXITED(x->status) ? WEXITSTATUS(x->status) : 128 + WTERMSIG(x->status);
     /* The runtime complains only when the command never ran. */
-    if (!failure && file_exists(x->dir, x->error)) {
+    if (!failure && complained(x)) {
         launch_error(x->dir, x->error, c.text, sizeof(c.text));
         if (c.code == 1 || c.code == LAUNCH_FAILED || c.code == 255)
             c.code = strstr(c.text, "not found") || strstr(c.text, "No such file") ? 127 : 126;
