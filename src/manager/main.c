@@ -147,8 +147,11 @@ int manager_main(int argc, char **argv)
         enum log_level level = LOG_INFO;
         log_level_parse(str_of(s.log_level), &level);
         log_setup(level, strcmp(s.log_format, "json") == 0 ? LOG_JSON : LOG_LOGFMT, "manager");
-        /* Two threads that allocate: one arena serves them in less memory. */
+        /* Two threads that allocate: one arena serves them in less memory, and what is
+         * large goes back to the system when it is freed. */
         mallopt(M_ARENA_MAX, 1);
+        mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+        mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
         rc = run(&s, &err);
     }
     if (rc == 0) return 0;

@@ -5,6 +5,7 @@
  * are told to ask again. */
 #include "manager/manager.h"
 #include <errno.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/check.h"
@@ -16,9 +17,23 @@
 
 static void on_closing(void *arg, struct turn_batch *b) { beat_closing(arg, b); }
 
+/* What a burst needed is given back when it is over, so that a quiet manager is small. */
+static void on_calm(void *arg)
+{
+    struct manager *m = arg;
+    if (turns_durable(m->turns) != m->calm_turn) {
+        m->calm_turn = turns_durable(m->turns);
+        net_timer_set(m->calm, MANAGER_CALM_MS, 0);
+        return;
+    }
+    turns_trim(m->turns);
+    malloc_trim(0);
+}
+
 static void on_durable(void *arg, struct turn_batch *b)
 {
     struct manager *m = arg;
+    if (!net_timer_armed(m->calm)) net_timer_set(m->calm, MANAGER_CALM_MS, 0);
     VEC_EACH(op, &b->turn.ops)
         if (op->kind == STORE_PUT_IDEM) idem_durable(&m->idem, &op->u.idem);
     if (!turns_world(m->turns)) return;
@@ -189,7 +204,7 @@ int manager_open(const struct settings *cfg, struct net_loop *loop,
     m->loop = loop;
     m->on_end = on_end;
     m->on_end_arg = arg;
-    m->started_wall_ms = net_wall_ms();
+    m->calm = net_timer_new(loop, on_calm, m);
     doc_cache_init(&m->docs, MANAGER_DOCS_BYTES);
     int rc = make_dir(m->cfg.dir, err);
     if (rc == 0) rc = open_store(m, err);
@@ -223,6 +238,7 @@ void manager_close(struct manager *m)
     if (!m) return;
     /* What waits for a turn is answered while its connection is still there. */
     turns_free(m->turns);
+    net_timer_free(m->calm);
     http_server_free(m->people);
     http_server_free(m->agents);
     beat_done(m);

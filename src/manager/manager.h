@@ -23,6 +23,7 @@
 
 #define MANAGER_DOCS_BYTES ((size_t)4 << 20)
 #define MANAGER_DRAIN_MS 3000
+#define MANAGER_CALM_MS 5000 /* without a turn: a burst is over */
 
 struct http_counts { uint64_t by_class[6]; /* [2]: answers 200..299 */ };
 
@@ -43,7 +44,8 @@ struct manager {
     struct watches watches;
     struct http_counts http;
     struct http_server *people, *agents;
-    int64_t started_wall_ms;
+    struct net_timer *calm;
+    uint64_t calm_turn; /* the last turn when it was armed */
     bool closing;
     bool deposed;
     void (*on_end)(void *arg, int code); /* the process should end */

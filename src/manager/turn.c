@@ -307,6 +307,12 @@ uint64_t turns_newest(const struct turns *t)
 
 const struct turn_stats *turns_stats(const struct turns *t) { return &t->stats; }
 
+void turns_trim(struct turns *t)
+{
+    effects_done(&t->effects); /* `more` stays */
+    batch_free(STEAL(t->spare));
+}
+
 /* ---- life ---- */
 
 struct turns *turns_new(struct net_loop *loop, struct store *store, const char *leader,

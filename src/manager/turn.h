@@ -86,6 +86,8 @@ struct store_turn *turns_open(struct turns *t);
 /* fn(DURABLE) once everything decided so far is stored: at once, before this call
  * returns, when it is already. */
 void turns_after(struct turns *t, struct turn_wait *w);
+/* Gives back memory that only a burst needed. */
+void turns_trim(struct turns *t);
 const struct turn_stats *turns_stats(const struct turns *t);
 
 #endif
