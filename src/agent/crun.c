@@ -52,7 +52,7 @@ struct crun_member *crun_add(struct crun *c, struct member_ref ref, int dir)
     m->report.phase = MEMBER_PREPARING;
     claim_name(ref, m->name);
     m->dir = dir;
-    m->sock = m->pidfd = m->input = -1;
+    m->sock = m->input = -1;
     VEC_INSERT(&c->members, at, m);
     return m;
 }
@@ -325,6 +325,7 @@ static void op_free(void *self)
     /* Jobs on the workers use the node: let them end. */
     while (c->jobs > 0) uv_run(net_loop_uv(c->loop), UV_RUN_ONCE);
     for (uint32_t i = 0; i < c->members.n; i++) free_member(c->members.v[i]);
+    crun_forget_children(c);
     VEC_DONE(&c->members);
     VEC_DONE(&c->execs);
     net_timer_free(c->retry);

@@ -28,6 +28,7 @@ struct crun_exec {
     bool full;      /* the client does not take more: the helper is not read */
     bool stuck;     /* the helper does not take more: the client is not read */
     bool answered;  /* the end was sent */
+    bool reaped;    /* the helper has ended; its last words may still be unread */
     struct strbuf in; /* of the client, not yet a whole frame or not yet taken */
 };
 
@@ -54,6 +55,12 @@ static void forget(struct crun_exec *x)
     file_close(&x->pidfd);
     strbuf_done(&x->in);
     mem_free(x);
+}
+
+/* Last call of every callback: both sides are done with it. */
+static void forget_if_done(struct crun_exec *x)
+{
+    if (x->reaped && !x->conn) forget(x);
 }
 
 void crun_exec_free(struct crun_exec *x)
@@ -194,18 +201,13 @@ static void on_data(struct net_conn *conn, struct str data, void *arg)
     if (x->in.full) { /* cannot be while we pause in time */
         net_conn_abort(conn);
         drop_client(x);
+        forget_if_done(x);
         return;
     }
     pump(x);
     if (x->conn && (x->stuck || x->in.n > CARRY_PAYLOAD_MAX)) net_conn_pause(x->conn);
     watch(x);
-}
-
-static void on_eof(struct net_conn *conn, void *arg)
-{
-    struct crun_exec *x = arg;
-    (void)conn;
-    if (x->sock >= 0) send_helper(x, SHIM_EOF, NULL, 0);
+    forget_if_done(x);
 }
 
 static void on_drain(struct net_conn *conn, void *arg)
@@ -221,10 +223,13 @@ static void on_close(struct net_conn *conn, const struct err *why, void *arg)
     (void)conn;
     (void)why;
     drop_client(arg);
+    forget_if_done(arg);
 }
 
+/* No on_eof: the end of input is a frame, so a connection that ends is a client
+ * that left. */
 static const struct net_conn_ops client_ops = {
-    .on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_close = on_close,
+    .on_data = on_data, .on_drain = on_drain, .on_close = on_close,
 };
 
 static void read_helper(struct crun_exec *x)
@@ -251,6 +256,7 @@ static void on_sock(void *arg, int events)
     }
     if (events & NET_READ) read_helper(x);
     watch(x);
+    forget_if_done(x);
 }
 
 static void on_helper_gone(void *arg, int events)
@@ -258,10 +264,11 @@ static void on_helper_gone(void *arg, int events)
     struct crun_exec *x = arg;
     (void)events;
     if (waitpid(x->pid, NULL, WNOHANG) == 0) return;
-    x->full = false; /* what it said before is in the socket */
-    read_helper(x);
-    if (x->conn) answer(x, -1, STR("the helper was lost"));
-    forget(x);
+    /* What it said before is in the socket, and ends there. */
+    x->reaped = true;
+    net_watch_free(x->on_pidfd);
+    x->on_pidfd = NULL;
+    forget_if_done(x);
 }
 
 /* ---- start ---- */

@@ -18,6 +18,7 @@
 enum crun_job_kind { CRUN_PREPARE = 1, CRUN_RESUME, CRUN_BURY, CRUN_CLEAN };
 
 struct crun;
+struct crun_child;
 
 struct crun_member {
     struct crun *driver;
@@ -26,9 +27,8 @@ struct crun_member {
     struct container_claim claim;
     struct member_report report;
     int dir;                    /* of its claim */
-    int sock, pidfd, input;     /* connection, supervisor if a child of ours, input connection */
-    pid_t pid;
-    struct net_watch *on_sock, *on_pidfd;
+    int sock, input;            /* connection to the supervisor, and one for input */
+    struct net_watch *on_sock;
     bool created, started;      /* as the supervisor says */
     bool go, stop, clean;       /* wished */
     int64_t stop_grace_ms;
@@ -53,6 +53,7 @@ struct crun {
     uint32_t jobs;
     VEC(struct crun_member *) members; /* sorted by ref */
     VEC(struct crun_exec *) execs;
+    VEC(struct crun_child *) children;
 };
 
 /* crun.c */
@@ -67,7 +68,10 @@ void crun_start_job(struct crun_member *m, enum crun_job_kind kind);
 void crun_next(struct crun_member *m); /* does what is wished and possible; may free m */
 
 /* crun_link.c: the supervisor's socket */
-void crun_link(struct crun_member *m, int sock, int pidfd, pid_t pid);
+void crun_link(struct crun_member *m, int sock);
+/* Reaps a supervisor that we started; it may outlive the member. */
+void crun_watch_child(struct crun *c, int pidfd, pid_t pid);
+void crun_forget_children(struct crun *c);
 void crun_unlink(struct crun_member *m);
 bool crun_send(struct crun_member *m, enum shim_kind kind, const void *data, size_t n);
 /* The supervisor is not there: decides by what it left behind. */

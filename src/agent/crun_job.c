@@ -47,7 +47,8 @@ static void take_prepared(struct crun_member *m, struct crun_job *j)
 {
     struct prepare *p = j->prepare;
     if (j->rc == 0) {
-        crun_link(m, p->sock, p->pidfd, p->pid);
+        crun_watch_child(m->driver, p->pidfd, p->pid);
+        crun_link(m, p->sock);
         p->sock = p->pidfd = -1;
     } else if (j->kind == CRUN_PREPARE) {
         crun_take_exit(m);

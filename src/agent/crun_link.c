@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "agent/crun_impl.h"
 #include "base/check.h"
+#include "base/mem.h"
 #include "host/file.h"
 
 #define SILENT_MS 4000
@@ -125,38 +126,59 @@ static void on_sock(void *arg, int events)
     crun_next(m);
 }
 
-static void reap(struct crun_member *m)
-{
-    if (m->pidfd < 0) return;
-    if (waitpid(m->pid, NULL, WNOHANG) == 0) return;
-    net_watch_free(m->on_pidfd);
-    m->on_pidfd = NULL;
-    file_close(&m->pidfd);
-}
-
-static void on_pidfd(void *arg, int events)
-{
-    struct crun_member *m = arg;
-    (void)events;
-    reap(m);
-    /* Dead without having hung up: somebody else holds its end. */
-    if (m->sock >= 0 && m->pidfd < 0) on_sock(m, 0);
-}
-
-void crun_link(struct crun_member *m, int sock, int pidfd, pid_t pid)
+void crun_link(struct crun_member *m, int sock)
 {
     CHECK(m->sock < 0);
     m->sock = sock;
     m->on_sock = net_watch_new(m->driver->loop, sock, on_sock, m);
     net_watch_set(m->on_sock, NET_READ);
-    if (pidfd < 0) return;
-    m->pidfd = pidfd;
-    m->pid = pid;
-    m->on_pidfd = net_watch_new(m->driver->loop, pidfd, on_pidfd, m);
-    net_watch_set(m->on_pidfd, NET_READ);
 }
 
-/* The supervisor stays watched until it is reaped. */
+/* ---- supervisors that are children of ours ---- */
+
+struct crun_child {
+    struct crun *driver;
+    int pidfd;
+    pid_t pid;
+    struct net_watch *watch;
+};
+
+static void free_child(struct crun_child *ch)
+{
+    net_watch_free(ch->watch);
+    file_close(&ch->pidfd);
+    mem_free(ch);
+}
+
+static void on_child(void *arg, int events)
+{
+    struct crun_child *ch = arg;
+    struct crun *c = ch->driver;
+    (void)events;
+    if (waitpid(ch->pid, NULL, WNOHANG) == 0) return;
+    for (uint32_t i = 0; i < c->children.n; i++)
+        if (c->children.v[i] == ch) {
+            VEC_REMOVE(&c->children, i);
+            break;
+        }
+    free_child(ch);
+}
+
+void crun_watch_child(struct crun *c, int pidfd, pid_t pid)
+{
+    struct crun_child *ch = mem_alloc(sizeof(*ch));
+    *ch = (struct crun_child){.driver = c, .pidfd = pidfd, .pid = pid};
+    ch->watch = net_watch_new(c->loop, pidfd, on_child, ch);
+    net_watch_set(ch->watch, NET_READ);
+    VEC_PUSH(&c->children, ch);
+}
+
+void crun_forget_children(struct crun *c)
+{
+    for (uint32_t i = 0; i < c->children.n; i++) free_child(c->children.v[i]);
+    VEC_DONE(&c->children);
+}
+
 void crun_unlink(struct crun_member *m)
 {
     net_watch_free(m->on_sock);
@@ -182,7 +204,7 @@ static void try_connect(struct crun_member *m)
 {
     int sock = crun_node_connect(m->dir, NULL);
     if (m->silent_ms == 0) m->silent_ms = net_now_ms() + SILENT_MS;
-    if (sock >= 0) crun_link(m, sock, -1, 0);
+    if (sock >= 0) crun_link(m, sock);
     else crun_retry_at(m, CONNECT_MS);
 }
 
@@ -198,7 +220,6 @@ void crun_settle(struct crun_member *m)
     struct adopt_facts f = adopt_look(&m->driver->node, m->dir);
     f.silent = m->silent_ms && net_now_ms() >= m->silent_ms;
     f.spent = m->resumed >= RESUMES;
-    reap(m);
     switch (adopt_decide(&f)) {
     case ADOPT_REMOVE:
     case ADOPT_AGAIN:

@@ -73,6 +73,8 @@ int init_main(char *const *argv)
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
+    /* The supervisor may be gone when it is told: that is not the job's affair. */
+    signal(SIGPIPE, SIG_IGN);
     pid_t job = fork();
     if (job < 0) {
         say(argv[0], strerror(errno));

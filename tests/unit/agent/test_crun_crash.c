@@ -1,0 +1,415 @@
+/* tests/unit/agent/test_crun_crash.c - whatever is killed, at any moment: no exit
+ * code is lost, nothing runs twice, nothing is left behind. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "agent/claim.h"
+#include "base/mem.h"
+#include "crun_rig.h"
+#include "host/file.h"
+#include "net/loop.h"
+
+#define KILLS 40
+
+static struct rig rig;
+
+static int open_rig(void **state)
+{
+    (void)state;
+    rig_open(&rig);
+    return 0;
+}
+
+static int close_rig(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static void expect_output(struct member_ref ref, const char *text)
+{
+    size_t n;
+    char *out = rig_output(&rig, ref, 'o', &n);
+    assert_string_equal(out, text);
+    mem_free(out);
+}
+
+static struct container_spec start(const char *script)
+{
+    struct container_spec s = rig_shell(&rig, script);
+    rig_create(&rig, &s);
+    rig.driver.ops->go(rig.driver.self, s.ref);
+    return s;
+}
+
+static const char *const waiting =
+    "trap 'echo end; exit 7' TERM; echo ready; while :; do sleep 0.02; done";
+
+/* ---- the agent ---- */
+
+static void an_agent_that_restarts_finds_what_runs(void **state)
+{
+    (void)state;
+    struct container_spec s = start(waiting);
+    rig_until_said(&rig, s.ref, "ready");
+    rig_stop_agent(&rig);
+    rig_start_agent(&rig);
+    assert_int_equal(rig_until(&rig, s.ref, MEMBER_RUNNING).phase, MEMBER_RUNNING);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
+    assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.exit_code, 7);
+    expect_output(s.ref, "ready\nend\n");
+    rig_clean(&rig, s.ref);
+}
+
+static void an_agent_that_restarts_finds_what_waits(void **state)
+{
+    (void)state;
+    struct container_spec s = rig_shell(&rig, "echo ran; exit 3");
+    rig_create(&rig, &s);
+    rig_until(&rig, s.ref, MEMBER_READY);
+    rig_stop_agent(&rig);
+    rig_start_agent(&rig);
+    assert_int_equal(rig_until(&rig, s.ref, MEMBER_READY).phase, MEMBER_READY);
+    rig.driver.ops->go(rig.driver.self, s.ref);
+    assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.exit_code, 3);
+    expect_output(s.ref, "ran\n");
+    rig_clean(&rig, s.ref);
+}
+
+static void an_end_without_an_agent_is_not_lost(void **state)
+{
+    (void)state;
+    struct container_spec s = start("echo ready; sleep 0.1; exit 9");
+    rig_until_said(&rig, s.ref, "ready");
+    int64_t shim = rig_memo(&rig, s.ref, "life", "shim_pid");
+    uint64_t since;
+    rig_stop_agent(&rig);
+    while (proc_start_time(shim, &since, NULL) == 0 && !proc_is_zombie(shim)) usleep(2000);
+    rig_start_agent(&rig);
+    struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.end.exit_code, 9);
+    rig_stop_agent(&rig);
+    rig_start_agent(&rig); /* told until it is acknowledged */
+    assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.exit_code, 9);
+    rig_clean(&rig, s.ref);
+}
+
+static void a_refusal_is_remembered(void **state)
+{
+    (void)state;
+    struct container_spec s = rig_shell(&rig, "true");
+    s.image = "nowhere";
+    rig_create(&rig, &s);
+    rig_stop_agent(&rig);
+    rig_start_agent(&rig);
+    struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.phase, MEMBER_FAILED);
+    assert_true(m.end.fatal);
+    rig_clean(&rig, s.ref);
+}
+
+/* From claim to cleaning, as this machine takes it now: kills are spread over it. */
+static int64_t whole_way_us(void)
+{
+    int64_t from = proc_mono_us();
+    struct container_spec s = start("exit 6");
+    rig_until(&rig, s.ref, MEMBER_EXITED);
+    rig_clean(&rig, s.ref);
+    return proc_mono_us() - from;
+}
+
+/* Another agent in a process of its own, killed after some microseconds of a
+ * container's way from claim to cleaning. */
+static void agent_until_killed(struct member_ref ref, useconds_t delay_us)
+{
+    rig_stop_agent(&rig);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        rig.loop = net_loop_new();
+        rig_start_agent(&rig);
+        struct container_spec s = rig_shell(&rig, "echo once; exit 6");
+        s.ref = ref;
+        signal(SIGALRM, SIG_DFL);
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        ualarm(delay_us, 0); /* dies of it, as suddenly as of SIGKILL */
+        rig_create(&rig, &s);
+        rig.driver.ops->go(rig.driver.self, ref);
+        rig_until(&rig, ref, MEMBER_EXITED);
+        rig_clean(&rig, ref);
+        for (;;) pause();
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+    rig_start_agent(&rig);
+}
+
+static void an_agent_killed_at_any_step_leaves_nothing_odd(void **state)
+{
+    (void)state;
+    int64_t way = whole_way_us();
+    for (int64_t i = 1; i <= KILLS; i++) {
+        useconds_t us = (useconds_t)(way * i * 3 / 2 / KILLS); /* also later than all */
+        struct container_spec s = rig_shell(&rig, "echo once; exit 6");
+        struct member_report m;
+        size_t n;
+        agent_until_killed(s.ref, us);
+        /* Either it was cleaned or never begun and vanishes, or it ends as it should. */
+        rig.driver.ops->go(rig.driver.self, s.ref);
+        for (int64_t until = net_now_ms() + 10000;; rig_turn(&rig, 1)) {
+            if (!rig_report(&rig, s.ref, &m) || m.phase >= MEMBER_EXITED) break;
+            if (net_now_ms() > until) fail_msg("at %u us: still %s", us, member_phase_name(m.phase));
+        }
+        if (rig_report(&rig, s.ref, &m)) {
+            if (m.phase == MEMBER_EXITED) assert_int_equal(m.end.exit_code, 6);
+            char *out = rig_output(&rig, s.ref, 'o', &n);
+            assert_string_equal(out, m.phase == MEMBER_EXITED ? "once\n" : "");
+            mem_free(out);
+            rig_clean(&rig, s.ref);
+        }
+        rig_check_nothing_left(&rig);
+    }
+}
+
+/* ---- the supervisor ---- */
+
+static void a_lost_supervisor_of_what_runs_is_replaced(void **state)
+{
+    (void)state;
+    struct container_spec s = start(
+        "trap 'echo end; exit 7' TERM; i=0; while :; do echo $i; i=$((i+1)); sleep 0.002; done");
+    rig_until_said(&rig, s.ref, "20\n");
+    rig_kill_shim(&rig, s.ref);
+    rig_until_said(&rig, s.ref, "120\n");
+    struct member_report m;
+    assert_true(rig_report(&rig, s.ref, &m));
+    assert_int_equal(m.phase, MEMBER_RUNNING);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
+    m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.end.exit_code, 7);
+    /* No line is lost but what one read held. */
+    size_t n;
+    char *out = rig_output(&rig, s.ref, 'o', &n), *p = out;
+    long last = -1, lost = 0;
+    while (*p >= '0' && *p <= '9') {
+        long v = strtol(p, &p, 10);
+        assert_true(v > last);
+        lost += v - last - 1;
+        last = v;
+        p++;
+    }
+    assert_true(lost < 100);
+    assert_string_equal(p, "end\n");
+    mem_free(out);
+    rig_clean(&rig, s.ref);
+}
+
+static void a_supervisor_lost_together_with_the_agent_is_replaced(void **state)
+{
+    (void)state;
+    struct container_spec s = start(waiting);
+    rig_until_said(&rig, s.ref, "ready");
+    rig_stop_agent(&rig);
+    rig_kill_shim(&rig, s.ref);
+    rig_start_agent(&rig);
+    assert_int_equal(rig_until(&rig, s.ref, MEMBER_RUNNING).phase, MEMBER_RUNNING);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
+    assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.exit_code, 7);
+    rig_clean(&rig, s.ref);
+}
+
+static void an_end_that_nobody_watched_is_found_in_inits_file(void **state)
+{
+    (void)state;
+    struct container_spec s = start("echo ready; sleep 0.15; exit 11");
+    rig_until_said(&rig, s.ref, "ready");
+    int64_t pid = rig_memo(&rig, s.ref, "life", "pid");
+    uint64_t since;
+    rig_stop_agent(&rig);
+    rig_kill_shim(&rig, s.ref);
+    while (proc_start_time(pid, &since, NULL) == 0 && !proc_is_zombie(pid)) usleep(2000);
+    rig_start_agent(&rig);
+    struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.phase, MEMBER_EXITED);
+    assert_int_equal(m.end.exit_code, 11);
+    rig_clean(&rig, s.ref);
+}
+
+static void what_cannot_be_known_is_not_guessed(void **state)
+{
+    (void)state;
+    struct container_spec s = start(waiting);
+    rig_until_said(&rig, s.ref, "ready");
+    int64_t pid = rig_memo(&rig, s.ref, "life", "pid");
+    uint64_t since;
+    rig_stop_agent(&rig);
+    rig_kill_shim(&rig, s.ref);
+    kill((pid_t)pid, SIGKILL); /* init writes nothing then */
+    while (proc_start_time(pid, &since, NULL) == 0 && !proc_is_zombie(pid)) usleep(2000);
+    rig_start_agent(&rig);
+    struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.phase, MEMBER_EXITED);
+    assert_int_equal(m.end.exit_code, -1);
+    assert_non_null(strstr(m.end.detail, "unknown"));
+    rig_clean(&rig, s.ref);
+}
+
+static void a_supervisor_lost_before_go_means_it_never_ran(void **state)
+{
+    (void)state;
+    struct container_spec s = rig_shell(&rig, "echo ran");
+    rig_create(&rig, &s);
+    rig_until(&rig, s.ref, MEMBER_READY);
+    rig_kill_shim(&rig, s.ref);
+    rig_until_gone(&rig, s.ref); /* not listed: it will be created again */
+    rig_check_nothing_left(&rig);
+    rig_create(&rig, &s);
+    rig.driver.ops->go(rig.driver.self, s.ref);
+    assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.exit_code, 0);
+    expect_output(s.ref, "ran\n");
+    rig_clean(&rig, s.ref);
+}
+
+static bool kill_recorded_shim(struct member_ref ref)
+{
+    char name[MEMO_NAME], path[256];
+    struct memo_life l;
+    claim_name(ref, name);
+    text_fmt(path, sizeof(path), "%s/containers/%s", rig.state_dir, name);
+    int dir = file_open_dir(AT_FDCWD, path, NULL);
+    if (dir < 0) return false;
+    int fd = memo_read_life(dir, &l, NULL) < 0
+                 ? -1
+                 : proc_open(l.shim_pid, (uint64_t)l.shim_start, NULL);
+    close(dir);
+    if (fd < 0) return false;
+    bool killed = proc_signal(fd, SIGKILL);
+    close(fd);
+    return killed;
+}
+
+static void a_supervisor_killed_at_any_moment_runs_it_at_most_once(void **state)
+{
+    (void)state;
+    int kills = 0;
+    int64_t way = whole_way_us();
+    for (int64_t i = 0; i < KILLS; i++) {
+        int us = (int)(way * i / KILLS);
+        struct container_spec s = rig_shell(&rig, "echo once; exit 6");
+        struct member_report m;
+        rig_create(&rig, &s);
+        rig.driver.ops->go(rig.driver.self, s.ref);
+        for (int64_t until = proc_mono_us() + us; proc_mono_us() < until;) rig_turn(&rig, 0);
+        kills += kill_recorded_shim(s.ref);
+        for (int64_t until = net_now_ms() + 10000;; rig_turn(&rig, 1)) {
+            if (!rig_report(&rig, s.ref, &m) || m.phase >= MEMBER_EXITED) break;
+            if (net_now_ms() > until) fail_msg("at %d us: still %s", us, member_phase_name(m.phase));
+        }
+        if (rig_report(&rig, s.ref, &m)) {
+            size_t n;
+            char *out = rig_output(&rig, s.ref, 'o', &n);
+            if (m.phase == MEMBER_EXITED && m.end.exit_code != 6 && m.end.exit_code != -1)
+                fail_msg("at %d us: exit code %d", us, m.end.exit_code);
+            /* It may have been lost with the one that read it; never doubled. */
+            if (out[0]) assert_string_equal(out, "once\n");
+            mem_free(out);
+            rig_clean(&rig, s.ref);
+        }
+        rig_check_nothing_left(&rig);
+    }
+    assert_true(kills > 5);
+}
+
+/* ---- the machine ---- */
+
+static void a_restart_of_the_machine_is_told_not_rerun(void **state)
+{
+    (void)state;
+    char name[MEMO_NAME], path[256], buf[4096];
+    struct container_spec s = start(waiting);
+    size_t n = 0;
+    rig_until_said(&rig, s.ref, "ready");
+    rig_stop_agent(&rig);
+    rig_kill_shim(&rig, s.ref);
+    kill((pid_t)rig_memo(&rig, s.ref, "life", "pid"), SIGKILL);
+    claim_name(s.ref, name);
+    text_fmt(path, sizeof(path), "%s/containers/%s/claim", rig.state_dir, name);
+    assert_int_equal(file_read(AT_FDCWD, path, buf, sizeof(buf), &n, NULL), 0);
+    char *boot = strstr(buf, "boot_id ");
+    assert_non_null(boot);
+    boot[8] = boot[8] == '0' ? '1' : '0';
+    assert_int_equal(file_write(AT_FDCWD, path, buf, n, FILE_ORDERED, NULL), 0);
+    rig_start_agent(&rig);
+    struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.phase, MEMBER_EXITED);
+    assert_int_equal(m.end.exit_code, -1);
+    assert_non_null(strstr(m.end.detail, "restarted"));
+    rig_clean(&rig, s.ref);
+}
+
+static void what_belongs_to_nobody_is_removed_at_start(void **state)
+{
+    (void)state;
+    static const char *const strays[] = {"containers/.trash-5.1.0/u/deep", "containers/77.1.0/u",
+                                         "containers/not-a-name", "runtime/88.1.0"};
+    rig_stop_agent(&rig);
+    for (size_t i = 0; i < ARRAY_LEN(strays); i++) {
+        char path[256];
+        text_fmt(path, sizeof(path), "%s/", rig.state_dir);
+        for (const char *p = strays[i]; *p; p++) {
+            size_t n = strlen(path);
+            if (*p == '/') assert_int_equal(file_mkdir(AT_FDCWD, path, 0700, NULL), 0);
+            path[n] = *p;
+            path[n + 1] = 0;
+        }
+        assert_int_equal(file_mkdir(AT_FDCWD, path, 0700, NULL), 0);
+    }
+    rig_start_agent(&rig);
+    struct member_ref ref = {77, 1, 0};
+    rig_until_gone(&rig, ref);
+    rig_check_nothing_left(&rig);
+}
+
+static void cleaning_what_runs_ends_it_first(void **state)
+{
+    (void)state;
+    struct container_spec s = start("trap '' TERM; echo ready; sleep 60; sleep 60");
+    rig_until_said(&rig, s.ref, "ready");
+    rig_clean(&rig, s.ref);
+    rig_check_nothing_left(&rig);
+    s = start("true");
+    rig_clean(&rig, s.ref); /* in the middle of being prepared */
+    rig_check_nothing_left(&rig);
+}
+
+int main(void)
+{
+    if (!rig_possible()) return 77;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_agent_that_restarts_finds_what_runs),
+        cmocka_unit_test(an_agent_that_restarts_finds_what_waits),
+        cmocka_unit_test(an_end_without_an_agent_is_not_lost),
+        cmocka_unit_test(a_refusal_is_remembered),
+        cmocka_unit_test(an_agent_killed_at_any_step_leaves_nothing_odd),
+        cmocka_unit_test(a_lost_supervisor_of_what_runs_is_replaced),
+        cmocka_unit_test(a_supervisor_lost_together_with_the_agent_is_replaced),
+        cmocka_unit_test(an_end_that_nobody_watched_is_found_in_inits_file),
+        cmocka_unit_test(what_cannot_be_known_is_not_guessed),
+        cmocka_unit_test(a_supervisor_lost_before_go_means_it_never_ran),
+        cmocka_unit_test(a_supervisor_killed_at_any_moment_runs_it_at_most_once),
+        cmocka_unit_test(a_restart_of_the_machine_is_told_not_rerun),
+        cmocka_unit_test(what_belongs_to_nobody_is_removed_at_start),
+        cmocka_unit_test(cleaning_what_runs_ends_it_first),
+    };
+    return cmocka_run_group_tests(tests, open_rig, close_rig);
+}
