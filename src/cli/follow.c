@@ -23,6 +23,8 @@ enum {
     DRAIN_MS = 5000,        /* silence of a stream after the session's end */
     RETRY_MAX_MS = 2000,
     AWAY_MS = 3000,         /* before a word about the manager being away */
+    SIGNAL_RETRY_MS = 30,   /* while it is about to run, a signal is kept for it */
+    SIGNAL_TRIES = 100,
 };
 
 struct member {
@@ -41,11 +43,12 @@ struct follow {
     struct sink *sinks[2];
     struct input *input;
     struct api_pending *poll, *order; /* order: a signal or stop under way */
-    struct net_timer *poll_timer, *drain_timer;
+    struct net_timer *poll_timer, *drain_timer, *signal_timer;
     struct net_signal *signals[3];
     int64_t began_ms, polled_ms, away_since_ms, retry_ms;
     uint32_t attempt;     /* that the streams belong to */
-    uint32_t interrupts;
+    uint32_t interrupts, signal_tries;
+    int signum;           /* the last one to hand on */
     bool waited;          /* a word about waiting was said */
     bool told_away, stop_sent, detached, output_broken, lost, done;
     char said[512];       /* the last reason that was shown */
@@ -316,6 +319,13 @@ static void order_stop(struct follow *f)
     order(f, "stop", "{}");
 }
 
+static void hand_on(void *arg)
+{
+    struct follow *f = arg;
+    order(f, "signal", f->signum == SIGINT ? "{\"signal\":\"INT\"}"
+                       : f->signum == SIGTERM ? "{\"signal\":\"TERM\"}" : "{\"signal\":\"QUIT\"}");
+}
+
 static void on_ordered(void *arg, const struct api_result *r, struct str body,
                        const struct err *err)
 {
@@ -324,7 +334,11 @@ static void on_ordered(void *arg, const struct api_result *r, struct str body,
     f->order = NULL;
     if (r->status >= 200 && r->status < 300) return;
     if (strcmp(r->code, "ended") == 0) return;
-    if (strcmp(r->code, "not_running") == 0 && !f->stop_sent) order_stop(f); /* nothing to signal */
+    bool early = strcmp(r->code, "not_running") == 0;
+    /* Its first output may be faster than the word that it runs. */
+    if (early && !f->stop_sent && placed(f->view->state) && f->signal_tries++ < SIGNAL_TRIES)
+        net_timer_set(f->signal_timer, SIGNAL_RETRY_MS, 0);
+    else if (early && !f->stop_sent) order_stop(f);
     else say_err(err, 0);
 }
 
@@ -342,13 +356,15 @@ static void on_signal(void *arg, int signum)
     f->interrupts++;
     if (f->view->state == SESSION_ENDED || f->interrupts >= 3) {
         detach(f);
-    } else if (f->interrupts == 2 || f->view->state < SESSION_RUNNING) {
+    } else if (f->interrupts == 2 || !placed(f->view->state)) {
         if (interrupt) say("stopping %s; once more leaves it", f->view->id);
+        net_timer_stop(f->signal_timer);
         order_stop(f);
         f->interrupts = 2;
     } else {
-        order(f, "signal", interrupt ? "{\"signal\":\"INT\"}"
-                           : signum == SIGTERM ? "{\"signal\":\"TERM\"}" : "{\"signal\":\"QUIT\"}");
+        f->signum = signum;
+        f->signal_tries = 0;
+        hand_on(f);
     }
 }
 
@@ -395,6 +411,7 @@ static void follow_free(struct follow *f)
     api_cancel(f->order);
     net_timer_free(f->poll_timer);
     net_timer_free(f->drain_timer);
+    net_timer_free(f->signal_timer);
     for (int i = 0; i < 2; i++) sink_free(f->sinks[i]);
     mem_free(f->members);
 }
@@ -410,6 +427,7 @@ int follow_session(struct api *a, const struct follow_spec *spec, struct session
     f.sinks[1] = sink_new(l, STDERR_FILENO, &sink_callbacks, &f);
     f.poll_timer = net_timer_new(l, on_poll_timer, &f);
     f.drain_timer = net_timer_new(l, on_drain_over, &f);
+    f.signal_timer = net_timer_new(l, hand_on, &f);
     static const int kinds[] = {SIGINT, SIGTERM, SIGQUIT};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         f.signals[i] = net_signal_new(l, kinds[i], on_signal, &f);

@@ -81,7 +81,7 @@ struct ps_args {
 };
 
 static const struct argp_option ps_options[] = {
-    {"all", 'a', 0, 0, "Ended ones too, newest last", 1},
+    {"all", 'a', 0, 0, "Ended ones too; the newest come first", 1},
     {"ended", 'e', 0, 0, "Only ended ones", 1},
     {"owner", KEY_OWNER, "USER", 0, "Only this person's", 1},
     {"group", KEY_GROUP, "NAME", 0, "Only in this group of machines", 1},
