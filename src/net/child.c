@@ -31,6 +31,10 @@ extern char **environ;
 
 /* ---- in the child ---- */
 
+/* The address sanitizer notes which stack memory is in use; exec never returns
+ * to take such notes back, so the child's own functions take none. */
+#define IN_CHILD __attribute__((no_sanitize("address")))
+
 struct start { /* shared with the child while it runs in our memory */
     const struct child_spec *spec;
     const char *path;       /* with a slash, or NULL: search */
@@ -43,21 +47,21 @@ struct start { /* shared with the child while it runs in our memory */
     const char *failed_step;
 };
 
-static int step_failed(struct start *s, const char *step)
+IN_CHILD static int step_failed(struct start *s, const char *step)
 {
     s->failed_errno = errno;
     s->failed_step = step;
     return 127;
 }
 
-static void reset_signals(void)
+IN_CHILD static void reset_signals(void)
 {
     struct sigaction dfl = {.sa_handler = SIG_DFL};
     for (int i = 1; i < 65; i++)
         if (i != SIGKILL && i != SIGSTOP) (void)sigaction(i, &dfl, NULL);
 }
 
-static bool place_fds(struct start *s)
+IN_CHILD static bool place_fds(struct start *s)
 {
     /* Above every wanted number first: no target is overwritten before it is read. */
     int top = 3;
@@ -84,7 +88,7 @@ static bool place_fds(struct start *s)
     }
 }
 
-static int child_main(void *arg)
+IN_CHILD static int child_main(void *arg)
 {
     struct start *s = arg;
     const struct child_spec *spec = s->spec;

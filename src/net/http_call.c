@@ -32,6 +32,8 @@ static int set_origin(struct http_client *c, struct str origin, struct err *err)
                                              : "http has no use for TLS settings");
     struct str rest = str_n(origin.p + (tls ? 8 : 7), origin.n - (tls ? 8 : 7));
     if (rest.n > 0 && rest.p[rest.n - 1] == '/') rest.n--;
+    if (rest.n == 0 || rest.p[0] == ':' || rest.p[0] == '*')
+        return err_set(err, ERR_INVALID, "expected a host");
     uint16_t port = tls ? 443 : 80;
     int rc = net_addr_parse(rest, port, &a, err);
     if (rc != 0) return rc;

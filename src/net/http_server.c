@@ -313,8 +313,13 @@ static void on_data(struct net_conn *c, struct str data, void *arg)
         if (h->later.n + h->in.n - h->used > LATER_PAUSE) net_conn_pause(c);
         return;
     }
+    const char *before = h->in.p;
     strbuf_put(&h->in, data);
     CHECK(!h->in.full);
+    if (h->phase == H_BODY && h->in.p != before) { /* the buffer moved: so does the head */
+        bool again = http_parse_request(str_n(h->in.p, h->used), &h->head, NULL) == 0;
+        CHECK(again);
+    }
     advance(h);
 }
 
@@ -414,11 +419,11 @@ static void set_default(int64_t *v, int64_t value)
 static void stop_timer(void *arg)
 {
     struct http_server *s = arg;
+    s->stop_told = true; /* first: the ends below would ask for this again */
     while (s->conns != NULL) {
         s->n_cut++;
         hconn_gone(s->conns);
     }
-    s->stop_told = true;
     if (s->on_stopped != NULL) s->on_stopped(s->on_stopped_arg, s->n_cut);
 }
 

@@ -2,6 +2,8 @@
  *
  * Each side is read only while the other takes: at most one read buffer and the
  * high mark are held per direction. */
+#include <sys/socket.h>
+
 #include "base/mem.h"
 #include "net/conn.h"
 
@@ -61,10 +63,14 @@ static void on_close(struct net_conn *c, const struct err *why, void *arg)
     struct net_relay *r = arg;
     int i = index_of(r, c);
     struct net_conn *other = r->side[!i];
-    if (why == NULL && r->ended[0] && r->ended[1])
+    if (why == NULL && r->ended[0] && r->ended[1]) {
         net_conn_finish(other);
-    else
+    } else {
+        /* A cut must not look like an end, to neither of the two. */
+        struct linger hard = {.l_onoff = 1, .l_linger = 0};
+        (void)setsockopt(net_conn_fd(c), SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
         net_conn_abort(other);
+    }
     relay_over(r, why);
 }
 
