@@ -82,7 +82,10 @@ static const struct loading loadings[] = {
     {"node", "SELECT id, doc FROM node WHERE gone <> 0 ORDER BY id", &wire_row_node, put_gone},
     {"session", "SELECT id, doc FROM session WHERE live = 1 ORDER BY id", &wire_row_session,
      put_session},
-    {"alloc", "SELECT session, doc FROM alloc WHERE released = 0 ORDER BY session, attempt, member",
+    /* By the index, so that what was released long ago costs nothing. */
+    {"alloc",
+     "SELECT session, doc FROM alloc INDEXED BY alloc_held WHERE released = 0"
+     " ORDER BY session, attempt, member",
      &wire_row_alloc, put_alloc},
 };
 

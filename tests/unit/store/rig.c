@@ -1,3 +1,4 @@
+/* The rig of rig.h: whatever goes wrong in it fails the test that uses it. */
 #include "rig.h"
 
 #include "base/check.h"

@@ -81,7 +81,9 @@ static void expect_mark(struct rig *r, uint64_t mark)
     assert_int_equal(world_user(r->world, 1)->uid, mark);
     struct store_meta m;
     OK(r, store_read_meta(r->reader, "probe", &m, &r->err));
-    assert_int_equal(atoll(m.value), mark);
+    uint64_t value = 0;
+    assert_true(str_to_u64(str_of(m.value), &value));
+    assert_int_equal(value, mark);
     struct store_tokens tokens = {0};
     OK(r, store_read_tokens(r->reader, &tokens, &r->err));
     assert_int_equal(tokens.v.n, 1);

@@ -1,3 +1,4 @@
+/* Random objects of any table; every value is one that the table allows. */
 #include "test.h"
 
 #include "base/check.h"

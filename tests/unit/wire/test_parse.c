@@ -205,7 +205,7 @@ static void read_only_versions_and_raw_parts(void **state)
         {"{\"v\":3,\"id\":5}", true, ERR_INVALID, "id: cannot be set"},
         {"{\"v\":3,\"name\":\"x\"}", true, 0, ""},
         {"{\"id\":5}", false, ERR_INVALID, "version"},
-        {"{\"v\":4}", false, ERR_UNSUPPORTED, "locked of version 4; this program reads version 3"},
+        {"{\"v\":4}", false, ERR_UNSUPPORTED, "of version 4; this program reads version 3"},
         {"{\"v\":\"3\"}", false, ERR_INVALID, "version"},
         {"{\"v\":3,\"extra\":{\"a\":[1, 2]}}", false, 0, ""},
         {"{\"v\":3,\"extra\":[1]}", false, ERR_INVALID, "extra: expected an object, got a list"},
