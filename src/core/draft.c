@@ -51,9 +51,9 @@ void draft_release(struct draft *d, struct alloc *a)
     c->kind = CHANGE_ALLOC_GONE;
     c->u.alloc = *a;
     draft_wants(d, a->node);
-    uint32_t group = world_node(d->w, a->node)->group;
+    uint32_t node = a->node;
     ledger_release(d->w, a);
-    pool_freed(d->w, group);
+    pool_freed(d->w, world_node(d->w, node));
 }
 
 struct history *draft_history(struct draft *d, enum history_what what)

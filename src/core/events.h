@@ -22,9 +22,9 @@ void on_start(struct draft *d);
 void on_time(struct draft *d);
 
 /* The node spoke. */
-void node_heard(struct draft *d, struct node *n);
+void on_node_heard(struct draft *d, struct node *n);
 /* Nobody will prove its containers gone any more: its sessions end as lost. */
-void node_lost(struct draft *d, struct node *n, const char *text);
+void on_node_lost(struct draft *d, struct node *n, const char *text);
 /* Draws the consequences of what the rows of a session say. */
 void settle_session(struct draft *d, struct session *s);
 

@@ -22,7 +22,7 @@ void on_start(struct draft *d)
     w->started = true;
 }
 
-void node_heard(struct draft *d, struct node *n)
+void on_node_heard(struct draft *d, struct node *n)
 {
     struct world *w = d->w;
     bool back = n->unreachable, fresh = !n->heard;
@@ -33,7 +33,7 @@ void node_heard(struct draft *d, struct node *n)
     if (back) (void)draft_node_history(d, HISTORY_NODE_BACK, n);
     timers_arm_node(w, n, w->now_ms + NODE_UNREACHABLE_MS);
     node_refresh(w, n);
-    pool_freed(w, n->group);
+    pool_freed(w, n);
 }
 
 /* ---- join */
@@ -156,13 +156,13 @@ void on_join(struct draft *d)
         n->report_seq = n->report_turn = 0;
     }
     node_refresh(w, n);
-    node_heard(d, n);
+    on_node_heard(d, n);
     d->out->node = n->id;
     draft_wants(d, n->id);
     if (!added && same_node(&was, n)) return;
     draft_node(d, n);
     if (!added && was.group != n->group) pool_due(w, was.group);
-    pool_freed(w, n->group);
+    pool_freed(w, n);
     bool rebooted = strcmp(was.boot_id, n->boot_id) != 0;
     if (!added && !restarted && !rebooted) return;
     struct history *h = draft_node_history(d, HISTORY_NODE_JOINED, n);
@@ -191,7 +191,7 @@ void on_cordon(struct draft *d)
     draft_node(d, n);
     struct history *h = draft_node_history(d, HISTORY_NODE_CORDON, n);
     text_fmt(h->text, sizeof(h->text), "%s: %s", n->name, e->on ? "cordoned" : "open again");
-    if (!e->on) pool_freed(d->w, n->group);
+    if (!e->on) pool_freed(d->w, n);
 }
 
 /* The session's container there will never be heard of again. */
@@ -208,7 +208,7 @@ static void lose_session(struct draft *d, struct session *s, const char *text)
     transition_finish(d, s, OUTCOME_LOST, text);
 }
 
-void node_lost(struct draft *d, struct node *n, const char *text)
+void on_node_lost(struct draft *d, struct node *n, const char *text)
 {
     struct world *w = d->w;
     for (struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
@@ -233,7 +233,7 @@ void on_forget(struct draft *d)
     char text[128];
     text_fmt(text, sizeof(text), "node %s was given up for lost", n->name);
     d->out->node = n->id;
-    node_lost(d, n, text);
+    on_node_lost(d, n, text);
     while (n->first_alloc != MAP_NONE) draft_release(d, world_allocs_of_node(w, n));
     (void)draft_node_history(d, HISTORY_NODE_FORGOTTEN, n);
     struct change *c = VEC_ADD(&d->out->changes);

@@ -126,6 +126,6 @@ void on_report(struct draft *d)
     n->report_seq = e->seq;
     n->report_turn = e->turn;
     d->out->node = n->id;
-    node_heard(d, n);
+    on_node_heard(d, n);
     take_rows(d, n, e);
 }

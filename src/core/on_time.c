@@ -67,7 +67,7 @@ static void node_due(struct draft *d, struct node *n)
     }
     char text[128]; /* from here on nothing is due until it speaks again */
     text_fmt(text, sizeof(text), "node %s was silent for 24 hours", n->name);
-    node_lost(d, n, text);
+    on_node_lost(d, n, text);
 }
 
 void on_time(struct draft *d)

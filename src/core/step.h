@@ -30,7 +30,11 @@ struct event_submit {
     struct session session; /* name, user, project, group, kind, priority, roles, limits, flags */
     bool allow_impossible;
 };
-struct event_stop { uint64_t session; enum session_outcome cause; int64_t grace_ms; /* -1: its own */ };
+struct event_stop {
+    uint64_t session;
+    enum session_outcome cause;
+    int64_t grace_ms; /* -1: its own */
+};
 struct event_signal { uint64_t session; int32_t signal; };
 struct event_join { struct node node; /* id 0; name, group, capacity, devices, boot_id, ... */ };
 struct event_report {
@@ -128,12 +132,15 @@ struct effects {
     bool more;             /* the pass was sliced: send another EVENT_TICK at once */
 };
 
-/* `out` is zeroed or was used before; it is reset here and grows as needed. */
+/* The caller counts w->turn up before the first event of a turn: rows are marked
+ * with it, and a node that acted on that turn's wishes must report them.
+ * `out` is zeroed or was used before; it is reset here and grows as needed. */
 void step(struct world *w, const struct event *ev, struct effects *out);
 void effects_done(struct effects *e);
 
 /* The full list of wishes for a node, sorted by ref: what a sync answers. */
-void step_wants(const struct world *w, const struct node *n, struct member_want **ret, uint32_t *ret_n);
+void step_wants(const struct world *w, const struct node *n, struct member_want **ret,
+                uint32_t *ret_n);
 /* When the next deadline fires, in core time; INT64_MAX when none. */
 int64_t step_next_deadline(const struct world *w);
 

@@ -124,7 +124,7 @@ static const char *audit_queue(const struct world *w, uint32_t group)
         if (s->id != e[i].seq || s->group != group) return "a queue names another session";
         if (s->state != SESSION_PENDING) return "a queue holds what is not pending";
         if (s->priority != e[i].priority) return "a queue knows another priority";
-        if (!pool_refused(w, group, e[i].shape)) open++;
+        if (!pool_refused(w, e[i].shape)) open++;
         if (i == 0) continue;
         bool ordered = e[i - 1].priority > e[i].priority ||
                        (e[i - 1].priority == e[i].priority && e[i - 1].seq < e[i].seq);

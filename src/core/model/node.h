@@ -29,7 +29,7 @@ struct node {
     char boot_id[40];
     char data_addr[64];   /* where its data port listens, "ip:port" */
     char version[24];
-    char facts[128];      /* notes on the node's state, for people ("seccomp by JSON: slow starts") */
+    char facts[128];      /* notes for people: "seccomp by JSON: slow starts" */
     bool cordoned;        /* nothing new is placed here */
     uint64_t epoch;       /* agent's start count: a lower one is an echo */
     /* Not stored: a restarted manager hears again. */

@@ -5,6 +5,7 @@
 #include "core/model/pool.h"
 
 #include "base/check.h"
+#include "core/model/order.h"
 
 static struct pool_queue *queue_of(const struct world *w, uint32_t group)
 {
@@ -32,6 +33,19 @@ static struct str shape_key(const struct session *s, struct shape_key *k)
     return str_n((const char *)k, sizeof(*k));
 }
 
+static struct shape shape_of(const struct session *s)
+{
+    struct shape shape = {.group = s->group, .n_demands = 1};
+    if (s->one_node) {
+        bool sane = session_total(s, &shape.demands[0]);
+        CHECK(sane); /* submission refused sums that overflow */
+        return shape;
+    }
+    shape.n_demands = s->n_roles;
+    for (uint32_t i = 0; i < s->n_roles; i++) shape.demands[i] = s->roles[i].slots;
+    return shape;
+}
+
 static uint32_t shape_take(struct world *w, const struct session *s)
 {
     struct shape_key bytes;
@@ -44,7 +58,7 @@ static uint32_t shape_take(struct world *w, const struct session *s)
             id = w->shapes.n;
             (void)VEC_ADD(&w->shapes);
         }
-        w->shapes.v[id] = (struct shape){0};
+        w->shapes.v[id] = shape_of(s);
         map_str_put(&w->shape_by_key, key, id);
     }
     w->shapes.v[id].pending++;
@@ -124,7 +138,7 @@ void pool_add(struct world *w, struct session *s)
                                             .slot = (uint32_t)(s - w->sessions.v),
                                             .seq = s->id,
                                             .shape = shape};
-    if (w->shapes.v[shape].refused != q->gen) q->open++;
+    if (!w->shapes.v[shape].refused) q->open++;
     CHECK(q->open <= q->n);
     pool_due(w, s->group);
 }
@@ -145,7 +159,7 @@ void pool_remove(struct world *w, struct session *s)
     CHECK(at < q->n);
     CHECK(q->v[q->first + at].seq == s->id);
     uint32_t shape = q->v[q->first + at].shape;
-    if (w->shapes.v[shape].refused != q->gen) {
+    if (!w->shapes.v[shape].refused) {
         CHECK(q->open > 0);
         q->open--;
     }
@@ -175,29 +189,51 @@ void pool_due(struct world *w, uint32_t group)
     w->pass_due = true;
 }
 
-void pool_freed(struct world *w, uint32_t group)
+void pool_freed(struct world *w, const struct node *n)
 {
-    struct pool_queue *q = queue_of(w, group);
-    q->gen++;
-    q->open = q->n;
-    pool_due(w, group);
+    VEC_PUSH(&w->freed, n->id - 1);
+    if (n->name[0] != '\0') pool_due(w, n->group);
 }
 
-void pool_refuse(struct world *w, uint32_t group, uint32_t shape)
+static bool could_use(const struct shape *s, const struct room *r)
 {
-    struct pool_queue *q = queue_of(w, group);
-    struct shape *sh = &w->shapes.v[shape];
-    CHECK(shape < w->shapes.n);
-    CHECK(sh->refused != q->gen);
-    CHECK(sh->pending <= q->open);
-    sh->refused = q->gen;
-    q->open -= sh->pending;
+    if (s->group != r->group) return false;
+    for (uint32_t i = 0; i < s->n_demands; i++) {
+        if (slots_fit(&s->demands[i], &r->free)) return true;
+    }
+    return false;
 }
 
-bool pool_refused(const struct world *w, uint32_t group, uint32_t shape)
+void pool_reopen(struct world *w)
+{
+    w->freed.n = order_unique(w->freed.v, w->freed.n);
+    for (uint32_t i = 0; i < w->freed.n; i++) {
+        const struct room *r = &w->rooms.v[w->freed.v[i]];
+        if (!r->usable) continue;
+        VEC_EACH(s, &w->shapes) {
+            if (s->pending == 0 || !s->refused || !could_use(s, r)) continue;
+            s->refused = false;
+            queue_of(w, s->group)->open += s->pending;
+        }
+    }
+    VEC_CLEAR(&w->freed);
+}
+
+void pool_refuse(struct world *w, uint32_t shape)
 {
     CHECK(shape < w->shapes.n);
-    return w->shapes.v[shape].refused == queue_of(w, group)->gen;
+    struct shape *s = &w->shapes.v[shape];
+    struct pool_queue *q = queue_of(w, s->group);
+    CHECK(!s->refused);
+    CHECK(s->pending <= q->open);
+    s->refused = true;
+    q->open -= s->pending;
+}
+
+bool pool_refused(const struct world *w, uint32_t shape)
+{
+    CHECK(shape < w->shapes.n);
+    return w->shapes.v[shape].refused;
 }
 
 void pool_queue_done(struct pool_queue *q)

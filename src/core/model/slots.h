@@ -23,9 +23,10 @@ const char *slot_name(enum slot_kind k); /* "cpu", "mem", "gpu" */
 const char *slot_label(enum slot_kind k); /* "CPU", "memory", "GPU": in sentences */
 void slot_print(struct strbuf *b, enum slot_kind k, int64_t amount); /* "0.5", "2 GiB", "3" */
 bool slots_valid(const struct slots *s);                    /* every 0 <= v <= SLOT_MAX */
-bool slots_add(const struct slots *a, const struct slots *b, struct slots *ret); /* false: overflow */
-bool slots_sub(const struct slots *a, const struct slots *b, struct slots *ret); /* false: below 0 */
-bool slots_mul(const struct slots *a, uint32_t times, struct slots *ret);        /* false: overflow */
+/* False when the result overflows, or would be below 0. */
+bool slots_add(const struct slots *a, const struct slots *b, struct slots *ret);
+bool slots_sub(const struct slots *a, const struct slots *b, struct slots *ret);
+bool slots_mul(const struct slots *a, uint32_t times, struct slots *ret);
 bool slots_fit(const struct slots *need, const struct slots *room);              /* need <= room */
 bool slots_zero(const struct slots *s);
 

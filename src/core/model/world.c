@@ -25,6 +25,7 @@ void world_free(struct world *w)
     VEC_DONE(&w->rooms);
     VEC_DONE(&w->queues);
     VEC_DONE(&w->shapes);
+    VEC_DONE(&w->freed);
     map_u64_done(&w->session_by_id);
     map_str_done(&w->session_by_name);
     map_str_done(&w->node_by_name);
@@ -148,8 +149,7 @@ struct group *world_add_group(struct world *w)
 {
     CHECK(w->groups.n < WORLD_GROUPS_MAX);
     struct group *g = VEC_ADD(&w->groups);
-    struct pool_queue *q = VEC_ADD(&w->queues);
-    q->gen = 1; /* a new shape's 0 is not refused */
+    (void)VEC_ADD(&w->queues);
     CHECK(w->queues.n == w->groups.n);
     return g;
 }

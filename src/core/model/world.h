@@ -25,15 +25,17 @@ struct queue_entry { int32_t priority; uint32_t slot; uint64_t seq; uint32_t sha
 struct pool_queue {
     struct queue_entry *v;
     uint32_t first, n, cap;
-    uint64_t gen;  /* grows when something is freed: what was refused before may fit now */
-    uint32_t open; /* entries whose shape was not refused in this generation */
+    uint32_t open; /* entries whose shape is not refused */
     bool due;      /* something changed that a pass of this group could use */
 };
 
 /* What a request asks for, without who asks: equal shapes share one search. */
 struct shape {
     uint32_t pending;       /* entries of its group's queue; 0: a free place */
-    uint64_t refused;       /* generation of the queue that has no room for it */
+    uint32_t group;
+    bool refused;           /* no room for it, nor was any freed that it could use */
+    uint32_t n_demands;     /* what a single node must have free to be of use */
+    struct slots demands[SESSION_ROLES_MAX];
     uint64_t fenced, fence; /* walks in which it was fenced, and fenced others */
 };
 
@@ -66,6 +68,7 @@ struct world {
     VEC(struct room) rooms;        /* by node index */
     VEC(struct pool_queue) queues; /* by group index */
     VEC(struct shape) shapes;
+    VEC(uint32_t) freed; /* nodes whose room grew in this step, with doubles */
     struct heap timers;  /* at most one valid item a session and a node */
     uint32_t n_sessions; /* live */
     uint64_t walks;      /* passes begun: names what `fenced` was marked in */

@@ -7,8 +7,9 @@
 #include "base/check.h"
 
 static const char *const PHASE_NAMES[] = {
-    [MEMBER_NONE] = "none",         [MEMBER_PREPARING] = "preparing", [MEMBER_READY] = "ready",
-    [MEMBER_STARTING] = "starting", [MEMBER_RUNNING] = "running",     [MEMBER_STOPPING] = "stopping",
+    [MEMBER_NONE] = "none",         [MEMBER_PREPARING] = "preparing",
+    [MEMBER_READY] = "ready",       [MEMBER_STARTING] = "starting",
+    [MEMBER_RUNNING] = "running",   [MEMBER_STOPPING] = "stopping",
     [MEMBER_EXITED] = "exited",     [MEMBER_FAILED] = "failed",
 };
 _Static_assert(ARRAY_LEN(PHASE_NAMES) == MEMBER_PHASES, "one name a phase");
@@ -40,7 +41,7 @@ static void plan_wanted(const struct member_want *want, const struct member_repo
     CHECK(want->act >= WANT_HOLD);
     CHECK(want->act <= WANT_STOP);
     if (have && have->orphan) return; /* a person decides about it */
-    if (phase == MEMBER_EXITED || phase == MEMBER_FAILED) return; /* the manager awaits the report */
+    if (phase == MEMBER_EXITED || phase == MEMBER_FAILED) return; /* the report is awaited */
     if (want->act == WANT_STOP) {
         if (!have) return; /* gone, or never begun: the next report says so */
         add(out, PLAN_STOP, want); /* again while it stops: the grace may have shrunk */

@@ -56,9 +56,8 @@ const struct session *fence_blocker(const struct world *w, const struct session 
     for (uint32_t i = 0; i < n && !found && fence.open > 0 && e[i].seq != s->id; i++) {
         const struct session *ahead = &w->sessions.v[e[i].slot];
         if (session_waits(ahead, w->now_ms) || fence_holds(&fence, w, ahead)) continue;
-        if (!pool_refused(w, s->group, e[i].shape) && place_decide(w, ahead, PLACE_NOW, &fence.scratch)) {
-            continue;
-        }
+        bool refused = pool_refused(w, e[i].shape);
+        if (!refused && place_decide(w, ahead, PLACE_NOW, &fence.scratch)) continue;
         fence_add(&fence, w, ahead);
         if (fence_holds(&fence, w, s)) found = ahead;
     }

@@ -33,13 +33,13 @@ static enum judgement judge(struct walk *walk, const struct queue_entry *e)
         shape->fenced = w->walks;
         return JUDGED_PASSED_OVER;
     }
-    if (pool_refused(w, walk->group, e->shape)) return JUDGED_BLOCKED;
+    if (pool_refused(w, e->shape)) return JUDGED_BLOCKED;
     walk->searches++;
     if (place_decide(w, s, PLACE_NOW, &walk->place)) {
         walk->sink->placed(walk->sink->arg, s, &walk->place);
         return JUDGED_PLACED;
     }
-    pool_refuse(w, walk->group, e->shape);
+    pool_refuse(w, e->shape);
     return JUDGED_BLOCKED;
 }
 
@@ -86,6 +86,7 @@ bool pass_run(struct world *w, const struct pass_sink *sink)
     CHECK(w->ready);
     struct walk walk = {.w = w, .sink = sink};
     bool more = false;
+    pool_reopen(w);
     for (uint32_t g = 1; w->pass_due && !more && g <= w->queues.n; g++) {
         struct pool_queue *q = &w->queues.v[g - 1];
         if (!q->due) continue;

@@ -157,7 +157,7 @@ void place_done(struct place *p)
 
 bool place_possible(const struct world *w, const struct session *s, struct place *p)
 {
-    for (uint32_t i = 0; one_choice(s) && i < w->rooms.n; i++) { /* the usual case, without a copy */
+    for (uint32_t i = 0; one_choice(s) && i < w->rooms.n; i++) { /* the usual case: no copy */
         const struct room *r = &w->rooms.v[i];
         if (r->group == s->group && place_hosts(s, &r->capacity)) return true;
     }

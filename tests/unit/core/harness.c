@@ -1,3 +1,6 @@
+/* The lab: what the manager, its store and its nodes do around a step.
+ *
+ * The store knows only what changes said; the nodes know only their wishes. */
 #include "harness.h"
 
 #include <stdio.h>

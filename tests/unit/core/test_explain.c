@@ -4,7 +4,8 @@
 static void every_state_says_something(void **state)
 {
     (void)state;
-    static const struct { enum member_phase phase; enum why_kind kind; const char *text; } CASES[] = {
+    static const struct { enum member_phase phase; enum why_kind kind; const char *text; }
+    CASES[] = {
         {MEMBER_NONE, WHY_PLACED, "placed, waits to be taken on n1, n1"},
         {MEMBER_PREPARING, WHY_STARTING, "preparing on n1, n1"},
         {MEMBER_READY, WHY_STARTING, "ready on n1, n1"},
@@ -146,7 +147,7 @@ static void many_members_are_not_all_named(void **state)
 static void names(void **state)
 {
     (void)state;
-    for (int k = 0; k < WHY_KINDS; k++) assert_true(why_kind_name(k)[0] != '\0');
+    for (enum why_kind k = WHY_NONE; k < WHY_KINDS; k++) assert_true(why_kind_name(k)[0] != '\0');
     assert_string_equal(why_kind_name(WHY_NO_CAPACITY), "no_capacity");
     /* A row that has ended, read back from the store. */
     struct lab *l = lab_new(BLOCKED_STOP);

@@ -4,7 +4,12 @@
 /* Phase as column: absent none preparing ready starting running stopping exited failed.
  * c create, g go, s signal, t stop, x clean, . nothing. */
 #define COLUMNS 9
-static const struct { const char *name; enum want_act act; bool fresh; const char *steps; } TABLE[] = {
+static const struct row {
+    const char *name;
+    enum want_act act;
+    bool fresh;
+    const char *steps;
+} TABLE[] = {
     {"not wanted", 0, false, ".xxxxxxxx"},
     {"hold", WANT_HOLD, true, "c........"},
     {"hold, was there once", WANT_HOLD, false, "........."},
@@ -16,15 +21,15 @@ static const struct { const char *name; enum want_act act; bool fresh; const cha
 static const char LETTERS[] = {[PLAN_CREATE] = 'c', [PLAN_GO] = 'g', [PLAN_SIGNAL] = 's',
                                [PLAN_STOP] = 't', [PLAN_CLEAN] = 'x'};
 
-static char plan_one(enum want_act act, bool fresh, int column, bool orphan, uint32_t signal_done)
+static char plan_one(const struct row *row, int column, bool orphan, uint32_t signal_done)
 {
     struct member_ref ref = {.session = 5, .attempt = 2, .member = 1};
-    struct member_want want = {.ref = ref, .act = act, .fresh = fresh, .signal_no = 3, .signal = 15,
-                               .grace_ms = 700};
+    struct member_want want = {.ref = ref, .act = row->act, .fresh = row->fresh,
+                               .signal_no = 3, .signal = 15, .grace_ms = 700};
     struct member_report have = {.ref = ref, .phase = (enum member_phase)(column - 1),
                                  .orphan = orphan, .signal_done = signal_done};
     struct plan plan = {0};
-    plan_node(&want, act != 0, &have, column > 0, &plan);
+    plan_node(&want, row->act != 0, &have, column > 0, &plan);
     char got = '.';
     assert_true(plan.steps.n <= 1);
     if (plan.steps.n == 1) {
@@ -45,13 +50,13 @@ static void every_wish_and_phase(void **state)
     for (size_t i = 0; i < ARRAY_LEN(TABLE); i++) {
         for (int column = 0; column < COLUMNS; column++) {
             char wanted = TABLE[i].steps[column];
-            if (plan_one(TABLE[i].act, TABLE[i].fresh, column, false, 2) != wanted) {
+            if (plan_one(&TABLE[i], column, false, 2) != wanted) {
                 fail_msg("%s, column %d", TABLE[i].name, column);
             }
             /* A signal is carried out once. */
-            if (wanted == 's') assert_int_equal(plan_one(TABLE[i].act, TABLE[i].fresh, column, false, 3), '.');
+            if (wanted == 's') assert_int_equal(plan_one(&TABLE[i], column, false, 3), '.');
             /* Nobody but a person touches an orphan. */
-            if (column > 0) assert_int_equal(plan_one(TABLE[i].act, TABLE[i].fresh, column, true, 2), '.');
+            if (column > 0) assert_int_equal(plan_one(&TABLE[i], column, true, 2), '.');
         }
     }
 }

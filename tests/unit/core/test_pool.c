@@ -80,18 +80,51 @@ static void shapes_are_shared(void **state)
     assert_int_equal(pool_entry(w, &w->sessions.v[1])->shape, small);
     assert_int_not_equal(small, large);
     assert_int_equal(q->open, 3);
-    pool_refuse(w, 1, small);
+    pool_refuse(w, small);
     assert_int_equal(q->open, 1);
-    assert_true(pool_refused(w, 1, small));
-    assert_false(pool_refused(w, 1, large));
+    assert_true(pool_refused(w, small));
+    assert_false(pool_refused(w, large));
     add(w, 3, 50, 4, 1); /* an arrival of the refused shape is not open either */
     assert_int_equal(q->open, 1);
     pool_remove(w, &w->sessions.v[2]);
     assert_int_equal(q->open, 0);
-    pool_freed(w, 1);
-    assert_int_equal(q->open, 3);
-    assert_false(pool_refused(w, 1, small));
     world_free(w);
+}
+
+/* A refused shape opens again when a node could host one of it, not before. */
+static void freed_room_opens_shapes(void **state)
+{
+    (void)state;
+    static const struct { const char *name; int64_t cpu, gib; bool usable; bool small, large; }
+    CASES[] = {
+        {"too little for both", 0, 9, true, false, false},
+        {"enough for the small", 1, 9, true, true, false},
+        {"enough for both", 2, 9, true, true, true},
+        {"enough, without memory", 2, 0, true, false, false},
+        {"closed", 2, 9, false, false, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        struct world *w = bare(2);
+        struct node *n = world_add_node(w);
+        memcpy(n->name, "n1", 3);
+        n->group = 1;
+        n->heard = CASES[i].usable;
+        n->capacity = lab_slots(CASES[i].cpu, CASES[i].gib, 0);
+        node_refresh(w, n);
+        add(w, 0, 10, 1, 1);
+        add(w, 1, 10, 2, 2);
+        uint32_t small = pool_entry(w, &w->sessions.v[0])->shape;
+        uint32_t large = pool_entry(w, &w->sessions.v[1])->shape;
+        pool_refuse(w, small);
+        pool_refuse(w, large);
+        pool_freed(w, n);
+        pool_freed(w, n);
+        pool_reopen(w);
+        if (pool_refused(w, small) == CASES[i].small) fail_msg("%s: small", CASES[i].name);
+        if (pool_refused(w, large) == CASES[i].large) fail_msg("%s: large", CASES[i].name);
+        assert_int_equal(w->queues.v[0].open, CASES[i].small + CASES[i].large);
+        world_free(w);
+    }
 }
 
 int main(void)
@@ -99,6 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_the_order),
         cmocka_unit_test(shapes_are_shared),
+        cmocka_unit_test(freed_room_opens_shapes),
     };
     return RUN(tests);
 }

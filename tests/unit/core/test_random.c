@@ -133,7 +133,7 @@ static void check_reasons(const struct lab *l)
 
 static struct lab *random_lab(struct rng *r)
 {
-    struct lab *l = lab_new(BLOCKED_STOP + (int)rng_below(r, 2));
+    struct lab *l = lab_new(rng_below(r, 2) ? BLOCKED_STOP : BLOCKED_SKIP);
     uint32_t nodes = 1 + (uint32_t)rng_below(r, 4);
     for (uint32_t i = 0; i < nodes; i++) {
         char name[8];
@@ -206,7 +206,9 @@ static void comes_to_rest(void **state)
             struct place p = {0};
             if (s->id == 0) continue;
             assert_int_equal(s->state, SESSION_PENDING);
-            if (place_possible(l->w, s, &p)) fail_msg("seed %llu: s%llu", (unsigned long long)seed, (unsigned long long)s->id);
+            if (place_possible(l->w, s, &p)) {
+                fail_msg("seed %llu: s%llu", (unsigned long long)seed, (unsigned long long)s->id);
+            }
             place_done(&p);
         }
         assert_int_equal(lab_rows(l), 0);

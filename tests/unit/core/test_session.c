@@ -96,11 +96,19 @@ static void ses2_every_state_has_a_way_out(void **state)
 static void names(void **state)
 {
     (void)state;
-    for (int i = 0; i < OUTCOMES; i++) assert_non_null(session_outcome_name(i));
-    for (int i = KIND_BATCH; i < SESSION_KINDS; i++) assert_non_null(session_kind_name(i));
-    for (int i = BLOCKED_STOP; i < BLOCKED_KINDS; i++) assert_non_null(on_blocked_name(i));
-    for (int i = 0; i < VERDICTS; i++) assert_non_null(verdict_name(i));
-    for (int i = HISTORY_SUBMITTED; i < HISTORY_KINDS; i++) assert_non_null(history_name(i));
+    for (enum session_outcome i = 0; i < OUTCOMES; i++) {
+        assert_non_null(session_outcome_name(i));
+    }
+    for (enum session_kind i = KIND_BATCH; i < SESSION_KINDS; i++) {
+        assert_non_null(session_kind_name(i));
+    }
+    for (enum on_blocked i = BLOCKED_STOP; i < BLOCKED_KINDS; i++) {
+        assert_non_null(on_blocked_name(i));
+    }
+    for (enum verdict i = 0; i < VERDICTS; i++) assert_non_null(verdict_name(i));
+    for (enum history_what i = HISTORY_SUBMITTED; i < HISTORY_KINDS; i++) {
+        assert_non_null(history_name(i));
+    }
     assert_string_equal(session_outcome_name(OUTCOME_TIMED_OUT), "timed_out");
     assert_string_equal(session_kind_name(KIND_SERVICE), "service");
 }

@@ -88,7 +88,7 @@ static void the_shorter_grace_wins(void **state)
 static void causes(void **state)
 {
     (void)state;
-    for (int cause = 0; cause < OUTCOMES + 1; cause++) {
+    for (enum session_outcome cause = 0; cause <= OUTCOMES; cause++) {
         struct lab *l = lab_new(BLOCKED_STOP);
         uint32_t n1 = lab_join(l, "n1", 4, 8, 0);
         struct session req = lab_request(1, 1, 1, 0);
@@ -99,7 +99,7 @@ static void causes(void **state)
                   cause == OUTCOME_PREEMPTED || cause == OUTCOME_IDLE;
         assert_int_equal(lab_step(l, &ev), ok ? VERDICT_OK : VERDICT_BAD_VALUE);
         lab_exit(l, n1, id, 0, 0); /* whatever the code: the cause stands */
-        assert_int_equal(lab_outcome(l, id), ok ? (enum session_outcome)cause : OUTCOME_SUCCEEDED);
+        assert_int_equal(lab_outcome(l, id), ok ? cause : OUTCOME_SUCCEEDED);
         lab_free(l);
     }
 }
