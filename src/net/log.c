@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/mem.h"
 #include "net/loop.h"
 
@@ -145,19 +146,19 @@ static void put_time(struct line *l, int64_t wall_ms)
     else put(l, text, (size_t)n);
 }
 
-uint32_t log_format_line(char *dst, uint32_t cap, int64_t wall_ms, enum log_level level,
-                         const char *event, const struct log_field *f, uint32_t n)
+uint32_t log_format_line(char *dst, uint32_t cap, const struct log_line *line)
 {
     bool json = setup.format == LOG_JSON;
+    CHECK(cap >= 200);
     struct line l = {dst, 0, cap - 3};
     if (json) puts_line(&l, "{");
-    put_time(&l, wall_ms);
-    put_field(&l, &LOG_S("level", level_names[level]));
-    put_field(&l, &LOG_S("event", event));
+    put_time(&l, line->wall_ms);
+    put_field(&l, &LOG_S("level", level_names[line->level]));
+    put_field(&l, &LOG_S("event", line->event));
     if (setup.role[0] != '\0') put_field(&l, &LOG_S("role", setup.role));
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < line->n_fields; i++) {
         uint32_t before = l.n;
-        put_field(&l, &f[i]);
+        put_field(&l, &line->fields[i]);
         if (l.n == l.cap) { /* a cut field would not parse: leave it out */
             l.n = before;
             break;
@@ -171,7 +172,8 @@ uint32_t log_format_line(char *dst, uint32_t cap, int64_t wall_ms, enum log_leve
 void log_write(enum log_level level, const char *event, const struct log_field *f, uint32_t n)
 {
     char buf[LINE_MAX_BYTES];
-    uint32_t len = log_format_line(buf, sizeof(buf), net_wall_ms(), level, event, f, n);
+    const struct log_line line = {net_wall_ms(), level, event, f, n};
+    uint32_t len = log_format_line(buf, sizeof(buf), &line);
     ssize_t rc;
     do rc = write(STDERR_FILENO, buf, len);
     while (rc < 0 && errno == EINTR);

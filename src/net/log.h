@@ -48,8 +48,14 @@ void log_write(enum log_level level, const char *event, const struct log_field *
 /* Once at start.  role ("manager", "agent") becomes a field of each line; NULL: none. */
 void log_setup(enum log_level level, enum log_format format, const char *role);
 bool log_level_parse(struct str s, enum log_level *ret);
-/* Makes one line without writing it; returns its length.  For tests. */
-uint32_t log_format_line(char *dst, uint32_t cap, int64_t wall_ms, enum log_level level,
-                         const char *event, const struct log_field *f, uint32_t n);
+struct log_line { /* one line before it is text */
+    int64_t wall_ms;
+    enum log_level level;
+    const char *event;
+    const struct log_field *fields;
+    uint32_t n_fields;
+};
+/* Makes the text without writing it; returns its length.  cap >= 200.  For tests. */
+uint32_t log_format_line(char *dst, uint32_t cap, const struct log_line *line);
 
 #endif

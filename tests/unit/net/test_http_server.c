@@ -379,8 +379,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(answers), CASE(pieces), CASE(head_outlives_its_buffer), CASE(byte_by_byte),
-        CASE(pipelined), CASE(pipelined_behind_held), CASE(flood_behind_held), CASE(refusals), CASE(body_limit),
-        CASE(expects_continue), CASE(large_body_sees_413), CASE(keep_alive_rules),
+        CASE(pipelined), CASE(pipelined_behind_held), CASE(flood_behind_held), CASE(refusals),
+        CASE(body_limit), CASE(expects_continue), CASE(large_body_sees_413), CASE(keep_alive_rules),
         CASE(slow_clients), CASE(trickling_head), CASE(held_and_left),
         CASE(left_without_callback), CASE(connections_are_counted), CASE(half_closed),
         CASE(unix_socket),

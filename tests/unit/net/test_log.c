@@ -2,6 +2,13 @@
 #include "net/log.h"
 #include "test.h"
 
+static uint32_t line_of(char *dst, uint32_t cap, const char *event, const struct log_field *f,
+                        uint32_t n)
+{
+    const struct log_line line = {INT64_C(1767323045678), LOG_WARN, event, f, n};
+    return log_format_line(dst, cap, &line);
+}
+
 static void lines(void **state)
 {
     (void)state;
@@ -12,8 +19,7 @@ static void lines(void **state)
     };
     char line[4096];
     log_setup(LOG_INFO, LOG_LOGFMT, NULL);
-    uint32_t n = log_format_line(line, sizeof(line), INT64_C(1767323045678), LOG_WARN, "agent.join",
-                                 fields, ARRAY_LEN(fields));
+    uint32_t n = line_of(line, sizeof(line), "agent.join", fields, ARRAY_LEN(fields));
     line[n] = '\0';
     assert_string_equal(line,
                         "time=2026-01-02T03:04:05.678Z level=warn event=agent.join plain=n1 "
@@ -21,9 +27,9 @@ static void lines(void **state)
                         "none=\"\" int=-5 big=18446744073709551615 yes=true utf=\"\xc3\xa4\" "
                         "eq=\"a=b\"\n");
     log_setup(LOG_INFO, LOG_JSON, "agent");
-    n = log_format_line(line, sizeof(line), INT64_C(1767323045678), LOG_INFO, "x", fields, 4);
+    n = line_of(line, sizeof(line), "x", fields, 4);
     line[n] = '\0';
-    assert_string_equal(line, "{\"time\":\"2026-01-02T03:04:05.678Z\",\"level\":\"info\","
+    assert_string_equal(line, "{\"time\":\"2026-01-02T03:04:05.678Z\",\"level\":\"warn\","
                               "\"event\":\"x\",\"role\":\"agent\",\"plain\":\"n1\",\"space\":"
                               "\"a b\",\"quote\":\"a\\\"b\\\\\",\"empty\":\"\"}\n");
 }
@@ -37,14 +43,14 @@ static void bounds(void **state)
     for (int i = 0; i < 20; i++) f[i] = LOG_S("k", big);
     for (int format = LOG_LOGFMT; format <= LOG_JSON; format++) {
         log_setup(LOG_INFO, (enum log_format)format, NULL);
-        uint32_t n = log_format_line(line, sizeof(line), 0, LOG_INFO, "e", f, 1);
+        uint32_t n = line_of(line, sizeof(line), "e", f, 1);
         assert_in_range(n, 1024, 1100); /* a value is cut */
-        n = log_format_line(line, sizeof(line), 0, LOG_INFO, "e", f, 20);
+        n = line_of(line, sizeof(line), "e", f, 20);
         assert_in_range(n, 6000, sizeof(line)); /* a line is cut, between fields */
         assert_int_equal(line[n - 1], '\n');
         assert_int_equal(line[n - 2], format == LOG_JSON ? '}' : 'v');
         for (uint32_t cap = 200; cap < 1500; cap++) {
-            n = log_format_line(line, cap, 0, LOG_INFO, "e", f, 2);
+            n = line_of(line, cap, "e", f, 2);
             assert_true(n <= cap);
             assert_int_equal(line[n - 1], '\n');
         }
