@@ -28,6 +28,10 @@ void api_event_stream(struct api_call *c)
     struct follow_ask ask = {.from_now = true};
     struct str text, last = http_header(c->req, "Last-Event-ID");
     if (!api_query_only(c, known)) return;
+    if (c->req->method == HTTP_HEAD) {
+        http_reply(c->req, 200, "text/event-stream", STR(""));
+        return;
+    }
     if (last.p || http_query(c->req, "after", &last)) {
         ask.from_now = false;
         if (!event_cursor_parse(last, &ask.after)) {

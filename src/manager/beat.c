@@ -1,9 +1,10 @@
-/* manager/beat.c - one held request a node, answered as of a turn.
+/* manager/beat.c - requests held for a node, answered as of a turn.
  *
- * Invariants: a peer holds at most one request; it is held with its parsed body,
- * its timer armed and its on_close set, or not at all.  `changed` is the newest
- * closed turn in which the node's wishes changed; a node that acted on a lower
- * turn is answered without waiting. */
+ * Invariants: what is held has its parsed body and its on_close set, and the
+ * peer's timer is armed; only the newest may still wait for something to hear,
+ * older ones wait for their turn to be closed.  `changed` is the newest closed
+ * turn in which the node's wishes changed; a node that acted on a lower turn is
+ * answered without waiting. */
 #include "manager/beat.h"
 #include "base/check.h"
 #include "core/step.h"
@@ -12,15 +13,21 @@
 #include "wire/objects.h"
 #include "wire/sync.h"
 
+struct held {
+    struct peer *peer;
+    struct http_req *req;
+    struct sync_request *rq;
+    struct held *older;
+};
+
 struct peer {
     struct manager *m;
     char name[NODE_NAME_MAX + 1];
     uint32_t node;            /* id; 0: not in the world yet */
     uint64_t epoch, seq;      /* of its newest request */
     uint64_t changed;
-    struct http_req *req;     /* held; NULL: none */
-    struct sync_request *rq;  /* of the held one */
-    bool at_close;            /* answer it when the open turn is closed */
+    struct held *held;        /* newest first; NULL: none */
+    bool at_close;            /* answer them when the open turn is closed */
     struct net_timer *timer;
 };
 
@@ -33,12 +40,25 @@ static void request_free(struct sync_request *rq)
     mem_free(rq);
 }
 
-static void let_go(struct peer *p)
+/* Takes it out of its peer; the request is the caller's to answer. */
+static struct http_req *let_go(struct held *h)
 {
-    p->req = NULL;
-    request_free(STEAL(p->rq));
-    p->at_close = false;
-    net_timer_stop(p->timer);
+    struct peer *p = h->peer;
+    struct http_req *req = h->req;
+    struct held **link = &p->held;
+    while (*link != h) {
+        CHECK(*link != NULL);
+        link = &(*link)->older;
+    }
+    *link = h->older;
+    if (!p->held) {
+        p->at_close = false;
+        net_timer_stop(p->timer);
+    }
+    request_free(h->rq);
+    mem_free(h);
+    http_req_on_close(req, NULL, NULL);
+    return req;
 }
 
 static void answer_init(const struct manager *m, const struct peer *p, uint64_t turn,
@@ -52,12 +72,13 @@ static void answer_init(const struct manager *m, const struct peer *p, uint64_t 
     a->node_id = p->node;
 }
 
-/* Takes the held request; the answer is as of `turn`, which the world is at. */
-static void answer_held(struct peer *p, uint64_t turn)
+/* The answer is as of `turn`, which the world is at. */
+static void answer_one(struct held *h, uint64_t turn)
 {
+    struct peer *p = h->peer;
     struct manager *m = p->m;
     const struct world *w = turns_world(m->turns);
-    CHECK(p->req != NULL && w != NULL);
+    CHECK(w != NULL);
     struct sync_answer sa;
     answer_init(m, p, turn, &sa);
     const struct node *n = world_node(w, p->node);
@@ -65,57 +86,59 @@ static void answer_held(struct peer *p, uint64_t turn)
         uint32_t count = 0;
         step_wants(w, n, &sa.wants.v, &count);
         sa.wants.n = sa.wants.cap = count;
-        body_add(m, p->rq, &sa);
+        body_add(m, h->rq, &sa);
     }
-    struct answer *a = answer_new(m, p->req, 200);
+    struct answer *a = answer_new(m, let_go(h), 200);
     strbuf_done(&a->body);
     strbuf_init(&a->body, BEAT_ANSWER_MAX);
     wire_print(&wire_sync_answer, &sa, &a->body);
     wire_free(&wire_sync_answer, &sa);
-    http_req_on_close(p->req, NULL, NULL);
-    let_go(p);
     answer_send(a);
+}
+
+static void answer_all(struct peer *p, uint64_t turn)
+{
+    while (p->held) answer_one(p->held, turn);
 }
 
 /* As soon as an answer can be as of a whole turn. */
 static void answer_soon(struct peer *p)
 {
     if (turns_is_open(p->m->turns)) p->at_close = true;
-    else answer_held(p, turns_newest(p->m->turns));
+    else answer_all(p, turns_newest(p->m->turns));
 }
 
-/* The older of two requests: an answer of a turn below the one it has acted on,
- * which it ignores.  One that never had an answer gets a real one. */
-static void answer_superseded(struct peer *p)
+/* A newer request has come: this one hears of a turn below the one that its node
+ * has acted on, which the node ignores.  The full list would cost both sides more
+ * than it says.  A node that never had an answer must get a real one. */
+static void answer_superseded(struct held *h)
 {
-    if (p->rq->turn == 0) {
-        answer_soon(p);
+    struct manager *m = h->peer->m;
+    if (h->rq->turn == 0) {
+        answer_soon(h->peer);
         return;
     }
     struct sync_answer sa;
-    answer_init(p->m, p, p->rq->turn - 1, &sa);
+    answer_init(m, h->peer, h->rq->turn - 1, &sa);
     AUTO_STRBUF struct strbuf b;
     strbuf_init(&b, 4096);
     wire_print(&wire_sync_answer, &sa, &b);
     wire_free(&wire_sync_answer, &sa);
-    struct http_req *req = p->req;
-    http_req_on_close(req, NULL, NULL);
-    let_go(p);
-    p->m->http.by_class[2]++;
-    http_reply_json(req, 200, strbuf_str(&b));
+    m->http.by_class[2]++;
+    http_reply_json(let_go(h), 200, strbuf_str(&b));
 }
 
 static void on_poll_over(void *arg)
 {
     struct peer *p = arg;
-    if (p->req && turns_world(p->m->turns)) answer_soon(p);
+    if (p->held && turns_world(p->m->turns)) answer_soon(p);
 }
 
 static void on_left(struct http_req *req, void *arg)
 {
-    struct peer *p = arg;
-    CHECK(p->req == req);
-    let_go(p);
+    struct held *h = arg;
+    CHECK(h->req == req);
+    let_go(h);
 }
 
 /* ---- peers ---- */
@@ -145,17 +168,17 @@ void beat_closing(struct manager *m, const struct turn_batch *b)
         if (at == MAP_NONE) continue;
         struct peer *p = all->peers.v[at];
         p->changed = b->turn.no;
-        if (p->req) p->at_close = true;
+        if (p->held) p->at_close = true;
     }
     VEC_EACH(p, &all->peers)
-        if ((*p)->at_close) answer_held(*p, b->turn.no);
+        if ((*p)->at_close) answer_all(*p, b->turn.no);
 }
 
 void beat_done(struct manager *m)
 {
     VEC_EACH(p, &m->beats.peers) {
+        CHECK((*p)->held == NULL); /* answered, or gone with their connections */
         net_timer_free((*p)->timer);
-        request_free((*p)->rq);
         mem_free(*p);
     }
     VEC_DONE(&m->beats.peers);
@@ -164,20 +187,15 @@ void beat_done(struct manager *m)
 
 void beat_lost(struct manager *m)
 {
-    VEC_EACH(p, &m->beats.peers) {
-        struct http_req *req = (*p)->req;
-        if (!req) continue;
-        http_req_on_close(req, NULL, NULL);
-        let_go(*p);
-        answer_lost(m, req);
-    }
+    VEC_EACH(p, &m->beats.peers)
+        while ((*p)->held) answer_lost(m, let_go((*p)->held));
     beat_done(m);
 }
 
 uint32_t beat_held(const struct manager *m)
 {
     uint32_t n = 0;
-    VEC_EACH(p, &m->beats.peers) n += (*p)->req != NULL;
+    VEC_EACH(p, &m->beats.peers) n += (*p)->held != NULL;
     return n;
 }
 
@@ -307,9 +325,10 @@ static void hold(struct peer *p, struct http_req *req, struct sync_request *rq)
     int64_t poll_ms = rq->poll_ms;
     if (poll_ms < BEAT_POLL_MIN_MS) poll_ms = BEAT_POLL_MIN_MS;
     if (poll_ms > BEAT_POLL_MAX_MS) poll_ms = BEAT_POLL_MAX_MS;
-    p->req = req;
-    p->rq = rq;
-    http_req_on_close(req, on_left, p);
+    struct held *h = mem_alloc(sizeof(*h));
+    *h = (struct held){.peer = p, .req = req, .rq = rq, .older = p->held};
+    p->held = h;
+    http_req_on_close(req, on_left, h);
     net_timer_set(p->timer, poll_ms, 0);
 }
 
@@ -325,10 +344,9 @@ static bool take(struct api_call *c, struct sync_request *rq)
     struct peer *p = peer_of(c->m, rq->node);
     if (!is_newer(p, rq))
         return refuse(c, 409, "conflict", "seq", "a newer request of this node was seen");
-    if (p->req) {
-        answer_superseded(p);
-        if (p->req) return refuse(c, 503, "unavailable", "", "the first answer is on its way");
-    }
+    if (p->held) answer_superseded(p->held);
+    if (p->held && p->held->older)
+        return refuse(c, 503, "unavailable", "", "the first answers are on their way");
     bool same_store = strcmp(rq->incarnation, c->m->incarnation) == 0;
     if (same_store) {
         if (!introduce(c, p, rq)) return false;

@@ -18,11 +18,17 @@ static bool listed(const struct sync_request *rq, uint64_t session, uint32_t att
            rq->members.v[lo].ref.attempt == attempt;
 }
 
+static int by_session(const void *a, const void *b)
+{
+    const struct sync_need *x = a, *y = b;
+    return (x->session > y->session) - (x->session < y->session);
+}
+
 static bool needed(const struct sync_request *rq, uint64_t session)
 {
-    VEC_EACH(n, &rq->need)
-        if (n->session == session) return true;
-    return false;
+    struct sync_need key = {session};
+    if (rq->need.n == 0) return false;
+    return bsearch(&key, rq->need.v, rq->need.n, sizeof(key), by_session) != NULL;
 }
 
 /* The document, the caller's; NULL when it cannot be had now. */
@@ -75,8 +81,9 @@ static void add_one(const struct world *w, const struct session *s, char *spec,
     add_places(w, s, b);
 }
 
-void body_add(struct manager *m, const struct sync_request *rq, struct sync_answer *a)
+void body_add(struct manager *m, struct sync_request *rq, struct sync_answer *a)
 {
+    if (rq->need.n > 1) qsort(rq->need.v, rq->need.n, sizeof(rq->need.v[0]), by_session);
     const struct world *w = turns_world(m->turns);
     size_t bytes = 0;
     uint64_t last = 0; /* wishes are sorted: members of one session stand together */

@@ -6,9 +6,9 @@ struct manager;
 struct sync_request;
 struct sync_answer;
 
-/* Bodies of the wished members that the node neither lists nor has refused to
- * need: those it does not list, and those it asks for.  What does not fit into
- * one answer, or cannot be read now, is left out: the node asks again. */
-void body_add(struct manager *m, const struct sync_request *rq, struct sync_answer *a);
+/* Adds the bodies of wished members that the node does not list, and of those it
+ * asks for (rq->need gets sorted).  What does not fit into one answer, or cannot
+ * be read now, is left out: the node asks again. */
+void body_add(struct manager *m, struct sync_request *rq, struct sync_answer *a);
 
 #endif

@@ -41,21 +41,22 @@ static void on_durable(void *arg, struct turn_batch *b)
     watch_durable(m, b);
 }
 
+static void give_up(struct manager *m, const struct err *why)
+{
+    log_event(LOG_ERROR, "manager.gives_up", LOG_ERR(why));
+    if (m->on_end) m->on_end(m->on_end_arg, 1);
+}
+
 static void on_lost(void *arg, const struct err *why)
 {
     struct manager *m = arg;
     log_event(LOG_ERROR, "turn.lost", LOG_ERR(why));
+    if (why->code == ERR_CORRUPT) give_up(m, why); /* loading again would read the same */
     idem_clear(&m->idem);
     doc_cache_clear(&m->docs);
     beat_lost(m);
     watch_lost(m);
     event_lost(m);
-}
-
-static void give_up(struct manager *m, const struct err *why)
-{
-    log_event(LOG_ERROR, "manager.gives_up", LOG_ERR(why));
-    if (m->on_end) m->on_end(m->on_end_arg, 1);
 }
 
 /* The one time that a token is shown: in a file that only root reads.  The file

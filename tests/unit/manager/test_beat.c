@@ -148,6 +148,31 @@ static void test_a_newer_beat_releases_the_older(void **state)
     rig_close(&r);
 }
 
+/* An agent that starts changes its list before the first answer has come. */
+static void test_beats_before_the_first_answer_all_get_real_ones(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    AUTO_REPLY struct reply one;
+    AUTO_REPLY struct reply two;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    rig_submit(&r, "{\"command\":[\"x\"]}");
+    fake_node_begin(&n, NULL, 0, 10000, &one);
+    fake_node_begin(&n, NULL, 0, 10000, &two);
+    fake_node_finish(&n, &one, &a);
+    assert_int_equal(a.wants.n, 1);
+    answer_free(&a);
+    fake_node_finish(&n, &two, &a);
+    assert_int_equal(a.wants.n, 1);
+    answer_free(&a);
+    assert_int_equal(beat_held(r.m), 0);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
 static void test_a_node_that_left_is_not_held(void **state)
 {
     (void)state;
@@ -267,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_bodies_travel_where_they_lack),
         cmocka_unit_test(test_beats_that_change_nothing_store_nothing),
         cmocka_unit_test(test_a_newer_beat_releases_the_older),
+        cmocka_unit_test(test_beats_before_the_first_answer_all_get_real_ones),
         cmocka_unit_test(test_a_node_that_left_is_not_held),
         cmocka_unit_test(test_who_may_beat),
         cmocka_unit_test(test_another_incarnation),
