@@ -209,7 +209,8 @@ static void read_only_versions_and_raw_parts(void **state)
         {"{\"v\":\"3\"}", false, ERR_INVALID, "version"},
         {"{\"v\":3,\"extra\":{\"a\":[1, 2]}}", false, 0, ""},
         {"{\"v\":3,\"extra\":[1]}", false, ERR_INVALID, "extra: expected an object, got a list"},
-        {"{\"v\":3,\"extra\":{\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\":1}}",
+        {"{\"v\":3,\"extra\":{\"a\":\"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+         "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\"}}",
          false, ERR_INVALID, "at most 64 bytes"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
