@@ -3,7 +3,7 @@
  * What a table does not name does not exist: an unknown or double field is an
  * error, so is a wrong type, a number out of its range, a text too long for its
  * array.  Numbers are integers, always.  What wire_print wrote, wire_parse reads
- * back to an equal object.
+ * back to an equal object.  docs/spec/wire.md
  *
  *     static const struct wire_field fields[] = {
  *         WIRE_F_TEXT(struct thing, name, "name", .flags = WIRE_REQUIRED, .doc = "..."),
