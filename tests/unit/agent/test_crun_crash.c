@@ -15,7 +15,7 @@
 #include "host/file.h"
 #include "net/loop.h"
 
-#define KILLS 40
+#define KILLS 25
 
 static struct rig rig;
 
@@ -280,7 +280,8 @@ static void a_supervisor_lost_before_go_means_it_never_ran(void **state)
     rig_clean(&rig, s.ref);
 }
 
-static bool kill_recorded_shim(struct member_ref ref)
+/* False while it has not written who it is, and when it is gone. */
+static bool kill_recorded_shim(struct member_ref ref, int signum)
 {
     char name[MEMO_NAME], path[256];
     struct memo_life l;
@@ -293,7 +294,7 @@ static bool kill_recorded_shim(struct member_ref ref)
                  : proc_open(l.shim_pid, (uint64_t)l.shim_start, NULL);
     close(dir);
     if (fd < 0) return false;
-    bool killed = proc_signal(fd, SIGKILL);
+    bool killed = proc_signal(fd, signum);
     close(fd);
     return killed;
 }
@@ -304,13 +305,16 @@ static void a_supervisor_killed_at_any_moment_runs_it_at_most_once(void **state)
     int kills = 0;
     int64_t way = whole_way_us();
     for (int64_t i = 0; i < KILLS; i++) {
-        int us = (int)(way * i / KILLS);
+        int us = (int)(way * i / 2 / KILLS); /* of what follows its birth */
         struct container_spec s = rig_shell(&rig, "echo once; exit 6");
         struct member_report m;
         rig_create(&rig, &s);
         rig.driver.ops->go(rig.driver.self, s.ref);
+        while (!kill_recorded_shim(s.ref, 0) && rig_report(&rig, s.ref, &m) &&
+               m.phase < MEMBER_EXITED)
+            rig_turn(&rig, 0);
         for (int64_t until = proc_mono_us() + us; proc_mono_us() < until;) rig_turn(&rig, 0);
-        kills += kill_recorded_shim(s.ref);
+        kills += kill_recorded_shim(s.ref, SIGKILL);
         for (int64_t until = net_now_ms() + 10000;; rig_turn(&rig, 1)) {
             if (!rig_report(&rig, s.ref, &m) || m.phase >= MEMBER_EXITED) break;
             if (net_now_ms() > until) fail_msg("at %d us: still %s", us, member_phase_name(m.phase));
