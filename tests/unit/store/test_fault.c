@@ -156,6 +156,49 @@ static void an_unknown_commit_is_one_of_the_two(void **state)
     rig_done(&r);
 }
 
+/* MGR2: a process that writes turn after turn dies at any moment: what it was told
+ * is durable is there, and the turn under way is whole or absent. */
+static void MGR2_a_kill_at_any_moment(void **state)
+{
+    (void)state;
+    struct rng rng = {5};
+    struct rig r;
+    rig_init(&r);
+    rig_open(&r);
+    OK(&r, commit_mark(&r, 1));
+    rig_close(&r);
+    uint64_t mark = 1;
+    for (int round = 0; round < 8; round++) {
+        int fds[2];
+        assert_int_equal(pipe(fds), 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+            rig_open(&r);
+            for (uint64_t next = mark + 1;; next++) {
+                if (commit_mark(&r, next) != 0) _exit(1);
+                if (write(fds[1], "x", 1) != 1) _exit(1);
+            }
+        }
+        close(fds[1]);
+        uint64_t wait = 1 + rng_below(&rng, 10), acked = 0;
+        char byte;
+        while (acked < wait && read(fds[0], &byte, 1) == 1) acked++;
+        for (uint64_t spin = rng_below(&rng, 200000); spin > 0; spin--) __asm__ volatile("");
+        kill(pid, SIGKILL);
+        while (read(fds[0], &byte, 1) == 1) acked++;
+        close(fds[0]);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_true(acked >= wait);
+        rig_open(&r);
+        uint64_t last = r.world->turn;
+        assert_in_range(last, mark + acked, mark + acked + 1);
+        mark = last;
+        expect_mark(&r, mark);
+        rig_close(&r);
+    }
+    rig_done(&r);
+}
+
 static void grow(struct rig *r, uint64_t no, int *ret_rc)
 {
     struct store_turn t = rig_turn(r);
@@ -217,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(QTA10_every_statement_fails_once),
         cmocka_unit_test(an_unknown_commit_is_one_of_the_two),
+        cmocka_unit_test(MGR2_a_kill_at_any_moment),
         cmocka_unit_test(a_full_disk_loses_only_what_was_refused),
     };
     return RUN(tests);
