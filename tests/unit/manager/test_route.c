@@ -1,6 +1,7 @@
 /* tests/unit/manager/test_route.c - the table of requests against paths and access. */
 #include "harness.h"
 #include "manager/route.h"
+#include "net/pki.h"
 
 static void test_every_entry_is_complete_and_alone(void **state)
 {
@@ -97,12 +98,35 @@ static void test_no_token_no_answer(void **state)
     rig_close(&r);
 }
 
+/* docs/spec/api.md names every request, and none that does not exist. */
+static void test_the_page_lists_the_table(void **state)
+{
+    (void)state;
+    char *page = NULL;
+    struct err err = {0};
+    if (pki_file_read(API_PAGE, &page, &err) != 0) fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < n_routes; i++) {
+        char row[128];
+        text_fmt(row, sizeof(row), "| `%s %s` |", http_method_name(routes[i].method),
+                 routes[i].pattern);
+        if (!strstr(page, row)) fail_msg("not on the page: %s", row);
+    }
+    uint32_t rows = 0;
+    for (const char *p = page; (p = strstr(p, "\n| `")) != NULL; p += 4) {
+        struct str method, rest = str_n(p + 4, 60);
+        if (str_cut(&rest, ' ', &method) && http_method_of(method) != HTTP_OTHER) rows++;
+    }
+    assert_int_equal(rows, n_routes - 1); /* /healthz is on both sides */
+    mem_free(page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_entry_is_complete_and_alone),
         cmocka_unit_test(test_gates_against_access),
         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_the_page_lists_the_table),
         cmocka_unit_test(test_no_token_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
