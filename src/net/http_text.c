@@ -140,10 +140,9 @@ static bool decode_value(struct str raw, char *dst, size_t cap, struct str *ret)
         if (c == '+') c = ' ';
         if (c == '%') {
             c = escape_at(raw, i);
-            if (c <= 0) return false;
             i += 2;
         }
-        if (n + 1 >= cap) return false;
+        if (c <= 0 || n + 1 >= cap) return false;
         dst[n++] = (char)c;
     }
     dst[n] = '\0';
