@@ -62,7 +62,7 @@ struct history *draft_history(struct draft *d, enum history_what what)
     struct change *c = VEC_ADD(&d->out->changes);
     c->kind = CHANGE_HISTORY;
     c->u.history.what = what;
-    c->u.history.actor = d->ev->actor;
+    c->u.history.actor = d->actor;
     c->u.history.wall_ms = d->ev->wall_ms;
     c->u.history.now_ms = d->w->now_ms;
     return &c->u.history;

@@ -11,6 +11,7 @@ struct draft {
     struct world *w;
     const struct event *ev;
     struct effects *out;
+    uint32_t actor; /* who caused what happens now; 0: nobody, it followed */
     VEC(uint32_t) sessions, allocs, nodes, groups; /* slots and indexes, with doubles */
 };
 

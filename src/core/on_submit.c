@@ -82,10 +82,8 @@ static bool roles_sane(struct draft *d, struct session *s)
         s->members += s->roles[i].count;
     }
     if (!in_range(d, "members", 1, SESSION_MEMBERS_MAX, s->members)) return false;
-    if (!session_total(s, &total)) {
-        draft_refuse(d, VERDICT_BAD_VALUE, "roles", "roles: the sum over all members is too large");
-        return false;
-    }
+    bool sane = session_total(s, &total);
+    CHECK(sane); /* by the bounds of slots and members: 2^52 x 2^9 */
     return true;
 }
 

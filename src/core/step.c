@@ -90,12 +90,15 @@ static void reset(struct effects *out)
 
 void step(struct world *w, const struct event *ev, struct effects *out)
 {
-    struct draft d = {.w = w, .ev = ev, .out = out};
+    struct draft d = {.w = w, .ev = ev, .out = out, .actor = ev->actor};
     CHECK(w->ready);
     reset(out);
     if (ev->now_ms > w->now_ms) w->now_ms = ev->now_ms;
+    CHECK(w->now_ms >= 0);
+    CHECK(w->now_ms < INT64_MAX / 2); /* any deadline can be added to it */
     if (!w->started) on_start(&d);
     dispatch(&d);
+    d.actor = 0; /* who ends one session did not start the next */
     on_time(&d);
     out->more = pass_run(w, &(struct pass_sink){.placed = placed, .arg = &d});
     draft_finish(&d);

@@ -172,6 +172,7 @@ static const char *link_rows(struct world *w)
         if (i > 0 && cmp_refs(a - 1, a) == 0) return "two allocations of one member";
         struct node *n = world_node(w, a->node);
         if (n->used_devices & a->devices) return "two allocations of one device";
+        if (!slots_add(&n->used, &a->slots, &n->used)) return "a node's sum overflows";
         n->used_devices |= a->devices;
         ledger_link(w, i);
     }

@@ -49,6 +49,9 @@ static void reports_that_make_no_sense(void **state)
     ev.u.report.n_members = 0;
     ev.u.report.turn = l->w->turn + 100;
     assert_int_equal(lab_step(l, &ev), VERDICT_BAD_VALUE); /* a turn that never was */
+    ev.u.report.turn = 0;
+    ev.u.report.n_members = 65537;
+    assert_int_equal(lab_step(l, &ev), VERDICT_BAD_VALUE); /* more than any node has */
     ev.u.report.node = 7;
     assert_int_equal(lab_step(l, &ev), VERDICT_NOT_FOUND);
     assert_int_equal(lab_state(l, id), SESSION_ALLOCATED);
@@ -244,6 +247,20 @@ static void forget_frees_all(void **state)
     lab_free(l);
 }
 
+static void a_full_world(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    struct event join = {.kind = EVENT_NODE_JOIN}, put = {.kind = EVENT_GROUP_PUT};
+    join.u.join.node = (struct node){.name = "n1", .group = 1};
+    put.u.group = (struct group){.name = "g1", .on_blocked = BLOCKED_SKIP};
+    while (l->w->nodes.n < WORLD_NODES_MAX) (void)world_add_node(l->w);
+    while (l->w->groups.n < WORLD_GROUPS_MAX) (void)world_add_group(l->w);
+    assert_int_equal(lab_step(l, &join), VERDICT_FULL);
+    assert_int_equal(lab_step(l, &put), VERDICT_FULL);
+    lab_free(l);
+}
+
 static void groups(void **state)
 {
     (void)state;
@@ -295,6 +312,7 @@ int main(void)
         cmocka_unit_test(cordon),
         cmocka_unit_test(forget),
         cmocka_unit_test(forget_frees_all),
+        cmocka_unit_test(a_full_world),
         cmocka_unit_test(groups),
     };
     return RUN(tests);

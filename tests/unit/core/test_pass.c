@@ -103,9 +103,12 @@ static void the_impossible_blocks_nobody(void **state)
     lab_join(l, "n1", 4, 8, 0);
     struct event ev = {.kind = EVENT_SUBMIT, .u.submit = {lab_request(1, 64, 1, 0), true}};
     for (int i = 0; i < 3; i++) assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    ev.u.submit.session = lab_request(2, 3, 1, 0); /* each would fit, both never do */
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
     uint64_t id = ask(l, 1, 0);
     assert_int_equal(lab_state(l, id), SESSION_ALLOCATED);
     lab_expect_why(l, 2, WHY_NO_CAPACITY, NULL);
+    lab_expect_why(l, 4, WHY_NO_CAPACITY, NULL);
     lab_free(l);
 }
 

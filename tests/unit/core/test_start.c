@@ -355,8 +355,10 @@ static void signals(void **state)
     assert_int_equal(lab_step(l, &ev), VERDICT_BAD_VALUE);
     ev.u.signal = (struct event_signal){id + 1, 15};
     assert_int_equal(lab_step(l, &ev), VERDICT_NOT_FOUND);
-    lab_exit(l, n1, id, 0, 0);
+    world_session(l->w, id)->signal_no = UINT32_MAX; /* as if */
     ev.u.signal.session = id;
+    assert_int_equal(lab_step(l, &ev), VERDICT_FULL);
+    lab_exit(l, n1, id, 0, 0);
     assert_int_equal(lab_step(l, &ev), VERDICT_ENDED);
     lab_free(l);
 }

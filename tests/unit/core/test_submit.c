@@ -186,6 +186,45 @@ static void what_is_away_counts(void **state)
     lab_free(l);
 }
 
+static void a_full_world(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    struct event ev = {.kind = EVENT_SUBMIT, .u.submit = {lab_request(1, 1, 1, 0), false}};
+    struct effects fx = {0};
+    l->w->n_sessions = WORLD_SESSIONS_MAX; /* as if */
+    step(l->w, &ev, &fx);
+    assert_int_equal(fx.verdict, VERDICT_FULL);
+    assert_int_equal(fx.changes.n, 0);
+    effects_done(&fx);
+    lab_free(l);
+}
+
+/* Who asked is named; what follows from it for others is nobody's doing. */
+static void actors(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    lab_join(l, "n1", 4, 8, 0);
+    struct session s = lab_request(1, 4, 1, 0);
+    s.user = 2;
+    uint64_t first = lab_run(l, &s);
+    static const struct { enum history_what what; uint32_t actor; } expected[] = {
+        {HISTORY_SUBMITTED, 2}, {HISTORY_STATE, 0}};
+    uint32_t at = 0;
+    VEC_EACH(c, &l->fx.changes) {
+        if (c->kind != CHANGE_HISTORY) continue;
+        assert_int_equal(c->u.history.what, expected[at].what);
+        assert_int_equal(c->u.history.actor, expected[at].actor);
+        assert_true(c->u.history.session == first);
+        at++;
+    }
+    assert_int_equal(at, 2);
+    lab_stop(l, first, -1);
+    assert_int_equal(lab_change(l, CHANGE_HISTORY)->u.history.actor, 1);
+    lab_free(l);
+}
+
 static void time_limits_by_group(void **state)
 {
     (void)state;
@@ -211,6 +250,8 @@ int main(void)
         cmocka_unit_test(names),
         cmocka_unit_test(impossible_says_both_numbers),
         cmocka_unit_test(what_is_away_counts),
+        cmocka_unit_test(a_full_world),
+        cmocka_unit_test(actors),
         cmocka_unit_test(time_limits_by_group),
     };
     return RUN(tests);

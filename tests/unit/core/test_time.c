@@ -2,6 +2,8 @@
  * nodes is told and forgiven. */
 #include "harness.h"
 
+#include "core/model/pool.h"
+
 static uint64_t bring(struct lab *l, enum member_phase phase)
 {
     struct session req = lab_request(1, 1, 1, 0);
@@ -85,6 +87,35 @@ static void outcomes_of_time(void **state)
     assert_int_equal(lab_outcome(l, ran), OUTCOME_TIMED_OUT);
     assert_int_equal(lab_stored(l, ran)->end.exit_code, 137);
     lab_free(l);
+}
+
+/* Nothing promises room yet, but a stored promise would be kept by the table. */
+static void reserved(void **state)
+{
+    (void)state;
+    for (int stopped = 0; stopped < 2; stopped++) {
+        struct lab *l = lab_new(BLOCKED_STOP);
+        struct session s = lab_request(1, 1, 1, 0);
+        uint64_t id = lab_run(l, &s);
+        struct session *stored = &l->store.sessions.v[0];
+        stored->state = SESSION_RESERVED;
+        stored->deadline_ms = 61000;
+        struct world *w = l->w; /* the world is told what the store says */
+        pool_remove(w, world_session(w, id));
+        *world_session(w, id) = *stored;
+        lab_restart(l);
+        lab_expect_why(l, id, WHY_PLACED, NULL);
+        if (stopped) {
+            lab_stop(l, id, -1);
+            assert_int_equal(lab_outcome(l, id), OUTCOME_CANCELLED);
+        } else {
+            lab_tick(l, 59999);
+            assert_int_equal(lab_state(l, id), SESSION_RESERVED);
+            lab_tick(l, 1);
+            assert_int_equal(lab_state(l, id), SESSION_PENDING);
+        }
+        lab_free(l);
+    }
 }
 
 /* A proof that comes at the instant of the deadline counts. */
@@ -225,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ses2_deadlines),
         cmocka_unit_test(outcomes_of_time),
+        cmocka_unit_test(reserved),
         cmocka_unit_test(the_event_comes_first),
         cmocka_unit_test(time_never_goes_back),
         cmocka_unit_test(agt1_silence_stops_nothing),
