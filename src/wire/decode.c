@@ -501,10 +501,10 @@ static int finish(struct decoder *d, const struct wire_table *t, const json_t *v
 {
     struct err own = {0};
     if (!t->finish || t->finish(obj, &own) == 0) return 0;
-    struct crumb c;
-    if (own.field[0]) enter(d, &c, own.field, 0);
+    const struct crumb *here = d->at, c = {here, own.field, 0};
+    if (own.field[0]) d->at = &c;
     int rc = fail_at(d, mark_of(d, v), false, own.text);
-    if (own.field[0]) leave(d);
+    d->at = here;
     return rc;
 }
 
