@@ -20,20 +20,24 @@ void api_node_list(struct api_call *c)
 {
     static const char *const known[] = {"limit", "cursor", NULL};
     uint32_t limit;
-    int64_t skip = 0;
+    struct str after = {NULL, 0}; /* the last name of the page before */
     if (!api_query_only(c, known) || !api_limit(c, &limit)) return;
-    if (!api_number(c, "cursor", 0, UINT32_MAX, &skip)) return;
+    if (http_query(c->req, "cursor", &after) && !str_is_name(after, NODE_NAME_MAX)) {
+        answer_now(c->m, c->req, 400, "invalid", "cursor",
+                   "cursor: expected what a list gave as next");
+        return;
+    }
     const struct world *w = turns_world(c->m->turns);
     VEC(const struct node *) all = {0};
     VEC_EACH(n, &w->nodes)
-        if (n->name[0]) VEC_PUSH(&all, n);
+        if (n->name[0] && (after.n == 0 || str_natural_cmp(str_of(n->name), after) > 0))
+            VEC_PUSH(&all, n);
     if (all.n > 1) qsort(all.v, all.n, sizeof(all.v[0]), by_name);
     struct node_list list;
     wire_init(&wire_node_list, &list);
-    uint32_t at = (uint32_t)skip;
-    for (; at < all.n && list.items.n < limit; at++)
-        view_node(c->m, all.v[at], VEC_ADD(&list.items));
-    if (at < all.n) text_fmt(list.next, sizeof(list.next), "%u", at);
+    for (uint32_t i = 0; i < all.n && i < limit; i++)
+        view_node(c->m, all.v[i], VEC_ADD(&list.items));
+    if (all.n > limit) TEXT_CLIP(list.next, str_of(all.v[limit - 1]->name));
     VEC_DONE(&all);
     answer_object(c->m, c->req, 200, &wire_node_list, &list);
     wire_free(&wire_node_list, &list);

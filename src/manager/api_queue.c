@@ -5,7 +5,12 @@
 #include "manager/api.h"
 #include "manager/view.h"
 
-struct queue_cursor { uint32_t group, at; }; /* next entry; groups from 1 */
+struct queue_cursor { /* the last entry that was shown */
+    uint32_t group; /* from 1 */
+    bool begun;     /* false: none of this group yet */
+    int32_t priority;
+    uint64_t seq;
+};
 
 static void put_entry(const struct manager *m, const struct session *s, uint32_t place,
                       struct queue_entry_view *v)
@@ -31,30 +36,41 @@ static void put_entry(const struct manager *m, const struct session *s, uint32_t
     wire_free(&wire_why_view, &why);
 }
 
-/* Entries of one group from c->at on; false when the list is full. */
+/* Does the entry come after the cursor in the queue's order? */
+static bool is_after(const struct queue_entry *e, const struct queue_cursor *c)
+{
+    if (!c->begun || e->priority < c->priority) return true;
+    return e->priority == c->priority && e->seq > c->seq;
+}
+
+/* Entries of one group after the cursor; false when the list is full before its end. */
 static bool put_group(const struct manager *m, struct queue_cursor *c, uint32_t limit,
                       struct queue_list *list)
 {
     const struct world *w = turns_world(m->turns);
     uint32_t n;
     const struct queue_entry *entries = pool_entries(w, c->group, &n);
-    for (; c->at < n; c->at++) {
+    for (uint32_t i = 0; i < n; i++) {
+        const struct queue_entry *e = &entries[i];
+        if (!is_after(e, c)) continue;
         if (list->items.n == limit) return false;
-        const struct session *s = &w->sessions.v[entries[c->at].slot];
+        const struct session *s = &w->sessions.v[e->slot];
         CHECK(s->state == SESSION_PENDING);
-        put_entry(m, s, c->at + 1, VEC_ADD(&list->items));
+        put_entry(m, s, i + 1, VEC_ADD(&list->items));
+        *c = (struct queue_cursor){c->group, true, e->priority, e->seq};
     }
     return true;
 }
 
 static bool cursor_of(struct api_call *c, struct queue_cursor *ret)
 {
-    struct str text, group;
-    uint64_t g, at;
+    struct str text, group, priority;
+    uint64_t g, p, seq;
     if (!http_query(c->req, "cursor", &text)) return true;
-    if (str_cut(&text, '.', &group) && str_to_u64(group, &g) && str_to_u64(text, &at) && g >= 1 &&
-        g <= UINT32_MAX && at <= UINT32_MAX) {
-        *ret = (struct queue_cursor){(uint32_t)g, (uint32_t)at};
+    if (str_cut(&text, '.', &group) && str_to_u64(group, &g) && g >= 1 && g <= UINT32_MAX &&
+        str_cut(&text, '.', &priority) && str_to_u64(priority, &p) && p <= INT32_MAX &&
+        str_to_u64(text, &seq)) {
+        *ret = (struct queue_cursor){(uint32_t)g, true, (int32_t)p, seq};
         return true;
     }
     answer_now(c->m, c->req, 400, "invalid", "cursor", "cursor: expected what a list gave as next");
@@ -64,7 +80,7 @@ static bool cursor_of(struct api_call *c, struct queue_cursor *ret)
 void api_queue_list(struct api_call *c)
 {
     static const char *const known[] = {"group", "limit", "cursor", NULL};
-    struct queue_cursor at = {1, 0};
+    struct queue_cursor at = {.group = 1};
     uint32_t limit;
     if (!api_query_only(c, known) || !api_limit(c, &limit) || !cursor_of(c, &at)) return;
     const struct world *w = turns_world(c->m->turns);
@@ -76,17 +92,18 @@ void api_queue_list(struct api_call *c)
             answer_problem(c->m, c->req, 400, "invalid", "group", "group: there is no such group");
             return;
         }
-        if (at.group != only->id) at = (struct queue_cursor){only->id, 0};
+        if (at.group != only->id) at = (struct queue_cursor){.group = only->id};
     }
     struct queue_list list;
     wire_init(&wire_queue_list, &list);
     uint32_t last = only ? only->id : w->queues.n;
     while (at.group <= last && at.group <= w->queues.n) {
         if (!put_group(c->m, &at, limit, &list)) {
-            text_fmt(list.next, sizeof(list.next), "%u.%u", at.group, at.at);
+            text_fmt(list.next, sizeof(list.next), "%u.%d.%llu", at.group, at.priority,
+                     (unsigned long long)at.seq);
             break;
         }
-        at = (struct queue_cursor){at.group + 1, 0};
+        at = (struct queue_cursor){.group = at.group + 1};
     }
     answer_object(c->m, c->req, 200, &wire_queue_list, &list);
     wire_free(&wire_queue_list, &list);

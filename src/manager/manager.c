@@ -156,6 +156,27 @@ static int open_people(struct manager *m, struct err *err)
     return m->people ? 0 : err_prefix(err, "listen");
 }
 
+static bool is_any_host(const char *host)
+{
+    struct str h = str_of(host);
+    return str_eq(h, STR("*")) || str_eq(h, STR("0.0.0.0")) || str_eq(h, STR("::")) || h.n == 0;
+}
+
+/* Where nothing else is said: the address that is listened on, by name if it is all of them. */
+static void set_agent_url(struct manager *m)
+{
+    struct net_addr a;
+    char host[256] = "";
+    if (net_addr_parse(str_of(m->cfg.agent_listen), 0, &a, NULL) == 0 && is_any_host(a.host) &&
+        gethostname(host, sizeof(host) - 1) == 0) {
+        text_fmt(m->agent_url, sizeof(m->agent_url), "https://%s:%u", host,
+                 http_server_port(m->agents));
+        return;
+    }
+    struct str addr = http_server_addr(m->agents);
+    text_fmt(m->agent_url, sizeof(m->agent_url), "https://%.*s", (int)addr.n, addr.p);
+}
+
 static int open_agents(struct manager *m, struct err *err)
 {
     struct tls_server_opts t = {.cert_pem = str_of(m->authority.server.cert),
@@ -171,8 +192,7 @@ static int open_agents(struct manager *m, struct err *err)
         text_clip(m->agent_url, sizeof(m->agent_url), str_of(m->cfg.agent_url));
         return 0;
     }
-    struct str addr = http_server_addr(m->agents);
-    text_fmt(m->agent_url, sizeof(m->agent_url), "https://%.*s", (int)addr.n, addr.p);
+    set_agent_url(m);
     return 0;
 }
 
@@ -182,10 +202,8 @@ static int open_authority(struct manager *m, struct err *err)
     struct net_addr a;
     int rc = net_addr_parse(str_of(m->cfg.agent_listen), 0, &a, err);
     if (rc != 0) return err_prefix(err, "agent_listen");
-    bool any = str_eq(str_of(a.host), STR("*")) || str_eq(str_of(a.host), STR("0.0.0.0")) ||
-               str_eq(str_of(a.host), STR("::"));
-    return authority_open(m->cfg.dir, any || a.kind == NET_ADDR_UNIX ? "" : a.host,
-                          &m->authority, err);
+    bool named = a.kind != NET_ADDR_UNIX && !is_any_host(a.host);
+    return authority_open(m->cfg.dir, named ? a.host : "", &m->authority, err);
 }
 
 static void leader_name(char ret[33])
