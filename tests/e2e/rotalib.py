@@ -36,7 +36,8 @@ def check(condition, text):
 def find_build():
     build = pathlib.Path(os.environ.get("ROTA_BUILD", ROOT / "build"))
     if "ROTA_BUILD" not in os.environ and not (build / "rota").exists():
-        subprocess.run(["make", "-C", str(ROOT), "build"], check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run(["make", "-C", str(ROOT), "build"], stdout=subprocess.DEVNULL)
+        check(done.returncode == 0, "make build failed")
     return build
 
 
@@ -49,14 +50,18 @@ def program(name):
 
 
 def wait_for(what, condition, seconds=30, step=0.02):
-    """Polls until condition() is true; returns its value."""
+    """Polls until condition() is true; returns its value.  No answer is not yet."""
     end = time.monotonic() + seconds
     while True:
-        value = condition()
+        value, last = None, ""
+        try:
+            value = condition()
+        except (OSError, http.client.HTTPException) as e:
+            last = f" ({e})"
         if value:
             return value
         if time.monotonic() > end:
-            raise Failure(f"{what}: not within {seconds} s")
+            raise Failure(f"{what}: not within {seconds} s{last}")
         time.sleep(step)
 
 
