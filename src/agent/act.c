@@ -7,7 +7,10 @@
 #include "base/check.h"
 #include "net/log.h"
 
+#define CREATE_ROOM 8192 /* most that one list of wishes may add before we look again */
 #define ENDS_KEPT 4096 /* ends remembered for people who read logs after the end */
+
+struct have { const struct member_report *v; uint32_t n; };
 
 struct act {
     struct driver driver;
@@ -112,7 +115,7 @@ static void need(struct act *a, uint64_t session)
     VEC_PUSH(&a->needs, ((struct sync_need){.session = session}));
 }
 
-static void create(struct act *a, struct member_ref ref)
+static void create(struct act *a, const struct have *have, struct member_ref ref)
 {
     struct launch launch;
     struct err err = {0};
@@ -121,6 +124,10 @@ static void create(struct act *a, struct member_ref ref)
     const struct body *body = bodies_get(a->bodies, ref.session, ref.attempt);
     if (body == NULL) {
         need(a, ref.session);
+        return;
+    }
+    if (have->n + CREATE_ROOM > SYNC_MEMBERS_MAX) { /* a list that is cut is a lie */
+        refuse(a, ref, false, "this node holds as many containers as it can report");
         return;
     }
     if (launch_make(body, ref, a->incarnation, &launch, &err) != 0) {
@@ -145,8 +152,6 @@ static void remember_end(struct act *a, const struct member_report *r)
     if (a->ends_n < ENDS_KEPT) a->ends_n++;
 }
 
-struct have { const struct member_report *v; uint32_t n; };
-
 static void clean(struct act *a, const struct have *have, struct member_ref ref)
 {
     uint32_t at;
@@ -160,7 +165,7 @@ static void carry_out(struct act *a, const struct have *have, const struct plan_
 {
     void *self = a->driver.self;
     switch (s->act) {
-    case PLAN_CREATE: create(a, s->ref); break;
+    case PLAN_CREATE: create(a, have, s->ref); break;
     case PLAN_GO: a->driver.ops->go(self, s->ref); break;
     case PLAN_SIGNAL: a->driver.ops->signal(self, s->ref, s->signal_no, s->signal); break;
     case PLAN_STOP: a->driver.ops->stop(self, s->ref, s->grace_ms); break;
@@ -223,9 +228,15 @@ const struct sync_need *act_needs(const struct act *a, uint32_t *ret_n)
 bool act_find(struct act *a, struct member_ref ref, struct member_report *ret)
 {
     AUTO_FREE struct member_report *list = NULL;
-    struct have have = {.n = act_list(a, &list)};
+    uint32_t n = act_list(a, &list);
+    return act_find_in(a, list, n, ref, ret);
+}
+
+bool act_find_in(const struct act *a, const struct member_report *list, uint32_t n,
+                 struct member_ref ref, struct member_report *ret)
+{
+    const struct have have = {.v = list, .n = n};
     uint32_t at;
-    have.v = list;
     if (FIND(&have, ref, &at)) {
         *ret = have.v[at];
         return true;

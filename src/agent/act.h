@@ -29,6 +29,9 @@ const struct sync_need *act_needs(const struct act *a, uint32_t *ret_n);
 
 /* What became of a member, also for a while after it was cleaned.  False: unknown. */
 bool act_find(struct act *a, struct member_ref ref, struct member_report *ret);
+/* The same from a list that act_list gave, for whoever asks about many. */
+bool act_find_in(const struct act *a, const struct member_report *list, uint32_t n,
+                 struct member_ref ref, struct member_report *ret);
 /* Is it wished for at the moment?  Also true as long as no list has come. */
 bool act_wanted(const struct act *a, struct member_ref ref);
 

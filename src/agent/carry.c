@@ -180,9 +180,11 @@ static enum pumped pump_records(struct carry *c)
 
 enum known { KNOWN_HERE, KNOWN_ENDED, KNOWN_GONE, KNOWN_NOT };
 
-static enum known look_up(struct carry *c, struct member_report *ret)
+struct members { const struct member_report *v; uint32_t n; };
+
+static enum known look_up(struct carry *c, const struct members *m, struct member_report *ret)
 {
-    if (act_find(c->host->act, c->o.ref, ret)) {
+    if (act_find_in(c->host->act, m->v, m->n, c->o.ref, ret)) {
         bool ended = ret->phase == MEMBER_EXITED || ret->phase == MEMBER_FAILED;
         return ended ? KNOWN_ENDED : KNOWN_HERE;
     }
@@ -200,13 +202,19 @@ static void input_begin(struct carry *c, enum known known, enum member_phase pha
     net_conn_resume(c->conn);
 }
 
+/* More of the log has come; nothing else is known to have changed. */
+static void pump_more(struct carry *c)
+{
+    if (pump_records(c) == PUMP_SLICE) net_timer_set(c->again, 0, 0);
+}
+
 /* May free c. */
-static void pump(struct carry *c)
+static void pump_with(struct carry *c, const struct members *m)
 {
     struct member_report r = {0};
     static const struct member_end untold = {
         .exit_code = -1, .detail = "it ended before this agent started; see the session"};
-    enum known known = look_up(c, &r);
+    enum known known = look_up(c, m, &r);
     input_begin(c, known, r.phase);
     switch (pump_records(c)) {
     case PUMP_BLOCKED: return; /* on_drain goes on */
@@ -225,6 +233,14 @@ static void pump(struct carry *c)
         if (left > 0) net_timer_set(c->again, left, 0); /* its order may be on the way */
         else end_error(c, "this container is not on this node");
     }
+}
+
+static void pump(struct carry *c)
+{
+    AUTO_FREE struct member_report *list = NULL;
+    struct members m = {.n = act_list(c->host->act, &list)};
+    m.v = list;
+    pump_with(c, &m);
 }
 
 static void on_again(void *arg) { pump(arg); }
@@ -365,13 +381,23 @@ void carry_start(struct carry_host *h, struct net_conn *conn, const struct carry
     }
 }
 
-void carry_wake(struct carry_host *h, int wd)
+void carry_wake_log(struct carry_host *h, int wd)
 {
+    for (struct carry *c = h->first; c != NULL; c = c->next) {
+        if (c->wd == wd && !c->blocked) pump_more(c);
+    }
+}
+
+void carry_wake_all(struct carry_host *h)
+{
+    AUTO_FREE struct member_report *list = NULL;
     struct carry *next;
+    if (h->first == NULL) return;
+    struct members m = {.n = act_list(h->act, &list)};
+    m.v = list;
     for (struct carry *c = h->first; c != NULL; c = next) {
         next = c->next;
-        if (c->o.action == TICKET_EXEC || c->blocked) continue;
-        if (wd < 0 || c->wd == wd) pump(c);
+        if (c->o.action != TICKET_EXEC && !c->blocked) pump_with(c, &m);
     }
 }
 

@@ -28,8 +28,8 @@ struct carry_opts {
 
 /* Owns conn (paused, fresh from an upgrade) from now on. */
 void carry_start(struct carry_host *h, struct net_conn *conn, const struct carry_opts *o);
-/* Something may have come for watch descriptor wd, or (-1) anything changed. */
-void carry_wake(struct carry_host *h, int wd);
+void carry_wake_log(struct carry_host *h, int wd); /* more may have come in that directory */
+void carry_wake_all(struct carry_host *h);         /* the driver's list changed */
 void carry_end_all(struct carry_host *h); /* at once */
 
 #endif

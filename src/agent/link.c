@@ -177,7 +177,7 @@ static void make_request(struct link *s)
     uint32_t n = act_list(s->o.act, &list);
     const struct sync_need *needs = act_needs(s->o.act, &n_needs);
     s->last_members = n;
-    if (n > SYNC_MEMBERS_MAX) n = SYNC_MEMBERS_MAX; /* no driver holds that many */
+    CHECK(n <= SYNC_MEMBERS_MAX); /* act refuses to hold more */
     s->rq.members.v = list;
     s->rq.members.n = s->rq.members.cap = n;
     s->rq.need.v = (struct sync_need *)(uintptr_t)needs;

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "agent/act.h"
 #include "agent/capacity.h"
@@ -53,6 +55,15 @@ static void on_incarnation(void *arg, const struct identity *id)
     a->id = *id;
     if (identity_save(a->c.dir, id, &err) == 0) return;
     log_event(LOG_ERROR, "identity.save", LOG_ERR(&err));
+}
+
+/* Descriptors for many containers and streams; containers inherit the limit. */
+static void raise_nofile(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) != 0) return;
+    r.rlim_cur = r.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &r);
 }
 
 static int open_driver(struct agent *a, struct err *err)
@@ -173,6 +184,7 @@ int agent_main(int argc, char **argv)
     }
     if (help) return 0;
     log_setup(LOG_INFO, LOG_LOGFMT, "agent");
+    raise_nofile();
     umask(022); /* what is private says so itself; containers need the rest readable */
     a.loop = net_loop_new();
     int rc = start(&a, &err);

@@ -106,8 +106,8 @@ static void on_inotify(void *arg, int events)
     for (ssize_t at = 0; n > 0 && at < n;) {
         const struct inotify_event *e = (const struct inotify_event *)(const void *)(buf + at);
         at += (ssize_t)(sizeof(*e) + e->len);
-        if ((e->mask & IN_Q_OVERFLOW) != 0) carry_wake(&p->host, -1);
-        else if (e->wd != last) carry_wake(&p->host, e->wd);
+        if ((e->mask & IN_Q_OVERFLOW) != 0) carry_wake_all(&p->host);
+        else if (e->wd != last) carry_wake_log(&p->host, e->wd);
         last = e->wd;
     }
 }
@@ -148,4 +148,4 @@ void port_free(struct port *p)
 
 struct str port_addr(const struct port *p) { return http_server_addr(p->server); }
 
-void port_changed(struct port *p) { carry_wake(&p->host, -1); }
+void port_changed(struct port *p) { carry_wake_all(&p->host); }
