@@ -46,9 +46,11 @@ static const char *audit_rows(const struct world *w)
     }
     for (uint32_t i = 0; !why && i < w->nodes.n; i++) {
         const struct node *n = &w->nodes.v[i];
-        uint32_t chained = 0;
+        uint32_t chained = 0, before = MAP_NONE;
         for (struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
             if (a->node != n->id || chained > w->allocs.n) return "a node's chain is broken";
+            if (a->prev_of_node != before) return "a node's chain leads elsewhere backwards";
+            before = ledger_slot(w, a);
             chained++;
         }
         if (chained != sums[i].rows) why = "a node's chain misses rows";

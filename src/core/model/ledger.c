@@ -1,7 +1,7 @@
 /* core/model/ledger.c - rows, and the two chains that each is in.
  *
- * Chains are short (a session's members, a node's containers): a row is unlinked
- * by walking.  Nothing depends on a chain's order. */
+ * A session's chain is short and a row leaves it by walking; a node's is not, and
+ * is linked both ways.  Nothing depends on a chain's order. */
 #include "core/model/ledger.h"
 
 #include "base/bitset.h"
@@ -24,6 +24,8 @@ void ledger_link(struct world *w, uint32_t slot)
     CHECK(a->live);
     CHECK(n != NULL);
     a->next_of_node = n->first_alloc;
+    a->prev_of_node = MAP_NONE;
+    if (n->first_alloc != MAP_NONE) w->allocs.v[n->first_alloc].prev_of_node = slot;
     n->first_alloc = slot;
     a->next_of_session = MAP_NONE;
     if (s) {
@@ -49,18 +51,23 @@ struct alloc *ledger_add(struct world *w, const struct alloc *row)
     a->live = true;
     CHECK((int64_t)bits_count(a->devices) == a->slots.v[SLOT_GPU]);
     ledger_link(w, slot);
-    node_refresh(w, world_node(w, a->node));
+    node_take(w, world_node(w, a->node), a);
     return a;
 }
 
 static void unlink_from_node(struct world *w, struct node *n, uint32_t slot)
 {
-    uint32_t *at = &n->first_alloc;
-    while (*at != slot) {
-        CHECK(*at != MAP_NONE);
-        at = &w->allocs.v[*at].next_of_node;
+    const struct alloc *a = &w->allocs.v[slot];
+    if (a->prev_of_node == MAP_NONE) {
+        CHECK(n->first_alloc == slot);
+        n->first_alloc = a->next_of_node;
+    } else {
+        CHECK(w->allocs.v[a->prev_of_node].next_of_node == slot);
+        w->allocs.v[a->prev_of_node].next_of_node = a->next_of_node;
     }
-    *at = w->allocs.v[slot].next_of_node;
+    if (a->next_of_node != MAP_NONE) {
+        w->allocs.v[a->next_of_node].prev_of_node = a->prev_of_node;
+    }
 }
 
 static void unlink_from_session(struct world *w, struct session *s, uint32_t slot)
@@ -82,9 +89,10 @@ void ledger_release(struct world *w, struct alloc *a)
     CHECK(n != NULL);
     unlink_from_node(w, n, slot);
     if (s) unlink_from_session(w, s, slot);
-    *a = (struct alloc){.next_of_session = MAP_NONE, .next_of_node = MAP_NONE};
+    node_give(w, n, a);
+    *a = (struct alloc){.next_of_session = MAP_NONE, .next_of_node = MAP_NONE,
+                        .prev_of_node = MAP_NONE};
     VEC_PUSH(&w->free_allocs, slot);
-    node_refresh(w, n);
 }
 
 void ledger_orphan(struct world *w, struct session *s)

@@ -1,7 +1,8 @@
 /* core/model/ledger.h - who holds what: one row per container.
  *
  * "Used", at every level, is the sum of live rows.  No counter is kept apart
- * from them: what node.h caches is recomputed from the rows that changed it.
+ * from them: what node.h caches moves with a row where it comes and goes, here
+ * and nowhere else, and is the sum again whenever the node itself changes.
  * Releasing twice changes nothing. */
 #ifndef CORE_MODEL_LEDGER_H
 #define CORE_MODEL_LEDGER_H
@@ -23,6 +24,7 @@ struct alloc {
     struct member_end end;
     bool live;           /* false: slot of the array is free */
     uint32_t next_of_session, next_of_node; /* MAP_NONE ends a chain */
+    uint32_t prev_of_node; /* a node may hold thousands; MAP_NONE: the first */
 };
 
 struct world;

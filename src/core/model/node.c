@@ -38,18 +38,9 @@ static struct slots left_over(const struct slots *capacity, const struct slots *
     return left;
 }
 
-void node_refresh(struct world *w, struct node *n)
+/* Of all that a search reads, from what the node says now. */
+static void refresh_room(struct world *w, const struct node *n)
 {
-    CHECK(n->id > 0);
-    CHECK(n->id <= w->rooms.n);
-    n->used = (struct slots){{0}};
-    n->used_devices = 0;
-    for (struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
-        bool sane = slots_add(&n->used, &a->slots, &n->used);
-        CHECK(sane);
-        CHECK((n->used_devices & a->devices) == 0);
-        n->used_devices |= a->devices;
-    }
     struct room *room = &w->rooms.v[n->id - 1];
     *room = (struct room){
         .capacity = n->capacity,
@@ -60,4 +51,44 @@ void node_refresh(struct world *w, struct node *n)
     };
     room->free.v[SLOT_GPU] = bits_count(room->devices);
     CHECK(slots_fit(&room->free, &room->capacity));
+}
+
+static void add_row(struct node *n, const struct alloc *a)
+{
+    bool sane = slots_add(&n->used, &a->slots, &n->used);
+    CHECK(sane);
+    CHECK((n->used_devices & a->devices) == 0);
+    n->used_devices |= a->devices;
+}
+
+void node_refresh(struct world *w, struct node *n)
+{
+    CHECK(n->id > 0);
+    CHECK(n->id <= w->rooms.n);
+    n->used = (struct slots){{0}};
+    n->used_devices = 0;
+    for (struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
+        add_row(n, a);
+    }
+    refresh_room(w, n);
+}
+
+void node_take(struct world *w, struct node *n, const struct alloc *a)
+{
+    CHECK(a->live);
+    CHECK(a->node == n->id);
+    add_row(n, a);
+    refresh_room(w, n);
+}
+
+void node_give(struct world *w, struct node *n, const struct alloc *a)
+{
+    CHECK(a->live);
+    CHECK(a->node == n->id);
+    CHECK((n->used_devices & a->devices) == a->devices);
+    bool sane = slots_sub(&n->used, &a->slots, &n->used);
+    CHECK(sane);
+    n->used_devices &= ~a->devices;
+    CHECK(n->first_alloc != MAP_NONE || (slots_zero(&n->used) && n->used_devices == 0));
+    refresh_room(w, n);
 }

@@ -37,7 +37,7 @@ struct node {
     bool unreachable;     /* silent for NODE_UNREACHABLE_MS: shown, nothing stopped */
     int64_t heard_ms;     /* core time of the last report, or of the manager's start */
     uint64_t report_seq, report_turn;
-    /* Index: derived from the ledger by node_refresh, never adjusted by hand. */
+    /* Index: the sum of the node's rows, kept by the three functions below alone. */
     uint32_t first_alloc;
     struct slots used;
     uint32_t used_devices; /* mask */
@@ -45,9 +45,14 @@ struct node {
 };
 
 struct world;
+struct alloc;
 /* Recomputes what is used from the rows, and the node's room from all the rest;
- * called after every change of either. */
+ * called after every change of the node. */
 void node_refresh(struct world *w, struct node *n);
+/* A row has come to the node, or leaves it: as node_refresh, without counting the
+ * thousands that stay.  world_audit counts them all. */
+void node_take(struct world *w, struct node *n, const struct alloc *a);
+void node_give(struct world *w, struct node *n, const struct alloc *a);
 
 /* Devices that may be given: healthy and unallocated. */
 uint32_t node_free_devices(const struct node *n);
