@@ -89,12 +89,12 @@ int clean_bury(const struct crun_node *n, const char *name, const char *why, str
     int rc = cgroup_of(&n->cgroups, name, &groups, err);
     if (rc < 0) return rc;
     AUTO_FD int dir = file_open_dir(n->containers, name, err);
-    if (dir == ERR_NOT_FOUND) rc = cgroup_kill(&groups, KILL_MS, err);
-    if (dir < 0 && (dir != ERR_NOT_FOUND || rc < 0)) return rc < 0 ? rc : dir;
     AUTO_FD int lock = -1;
-    if (dir >= 0) {
-        lock = wait_lock(dir, &groups, err);
-        if (lock < 0) return lock; /* not proved gone: nothing may be freed */
+    if (dir >= 0) lock = rc = wait_lock(dir, &groups, err);
+    else rc = dir == ERR_NOT_FOUND ? cgroup_kill(&groups, KILL_MS, err) : dir;
+    if (rc < 0) {
+        err_prefix(err, "not proved gone");
+        return ERR_UNAVAILABLE;
     }
     note(file_remove_tree(n->runtime, name, &e), &e, &first, err);
     note(cgroup_remove(&groups, &e), &e, &first, err);

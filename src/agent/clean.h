@@ -10,7 +10,9 @@
 
 /* Proves a container gone: kills its groups until empty, waits for its
  * supervisor to leave (or ends it), removes runtime state and groups, and writes
- * the record of its end if none is there.  Its directory stays. */
+ * the record of its end if none is there.  Its directory stays.
+ * ERR_UNAVAILABLE: not proved, nothing may be freed; anything else: it is gone,
+ * though perhaps not all of its traces are. */
 int clean_bury(const struct crun_node *n, const char *name, const char *why, struct err *err);
 /* Buries it, keeps its logs, removes its directory; then keeps the kept logs
  * within their bytes. */

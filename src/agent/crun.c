@@ -196,8 +196,7 @@ static void op_stop(void *self, struct member_ref ref, int64_t grace_ms)
     if (!m || (m->stop && grace_ms >= m->stop_grace_ms)) return;
     m->stop = true;
     m->stop_grace_ms = grace_ms;
-    struct shim_stop s = {grace_ms};
-    if (m->sock >= 0) crun_send(m, SHIM_STOP, &s, sizeof(s));
+    m->stop_sent = false;
     crun_next(m);
 }
 

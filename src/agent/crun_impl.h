@@ -31,6 +31,7 @@ struct crun_member {
     struct net_watch *on_sock;
     bool created, started;      /* as the supervisor says */
     bool go, stop, clean;       /* wished */
+    bool go_sent, stop_sent;    /* ... and said on this connection */
     int64_t stop_grace_ms;
     bool busy;                  /* a job is on the workers */
     enum crun_job_kind job;     /* wanted next; 0: none */

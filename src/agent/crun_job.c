@@ -28,8 +28,6 @@ static void job_work(void *arg)
     switch (j->kind) {
     case CRUN_PREPARE:
         j->rc = prepare_run(j->prepare, j->dir, &j->err);
-        /* Undone; and the record makes it known after a crash too. */
-        if (j->rc < 0) clean_bury(n, j->name, j->err.text, NULL);
         break;
     case CRUN_RESUME:
         j->rc = prepare_resume(j->prepare, n, j->dir, &j->err);
@@ -51,7 +49,9 @@ static void take_prepared(struct crun_member *m, struct crun_job *j)
         crun_link(m, p->sock);
         p->sock = p->pidfd = -1;
     } else if (j->kind == CRUN_PREPARE) {
-        crun_take_exit(m);
+        /* Undone; burying proves it, and its record outlives a crash. */
+        TEXT_CLIP(m->why, str_of(j->err.text));
+        m->job = CRUN_BURY;
     } else {
         crun_retry_at(m, RETRY_MS);
     }
@@ -74,7 +74,7 @@ static void job_done(void *arg)
         take_prepared(m, j);
         break;
     case CRUN_BURY:
-        if (j->rc < 0 && j->rc != ERR_IO) { /* not proved gone: hold on, and try again */
+        if (j->rc == ERR_UNAVAILABLE) { /* not proved gone: hold on, and try again */
             m->job = CRUN_BURY;
             crun_retry_at(m, RETRY_MS);
         } else {
@@ -122,6 +122,14 @@ void crun_start_job(struct crun_member *m, enum crun_job_kind kind)
     c->jobs++;
 }
 
+/* Phases only rise. */
+static void set_phase(struct crun_member *m, enum member_phase phase)
+{
+    if (m->report.phase >= phase) return;
+    m->report.phase = phase;
+    crun_changed(m->driver);
+}
+
 /* The wish to clean goes before all; a member that waits to be looked at again
  * is settled anew. */
 void crun_next(struct crun_member *m)
@@ -129,10 +137,7 @@ void crun_next(struct crun_member *m)
     if (m->busy || m->driver->closing) return;
     if (m->clean && m->retry_ms == 0) {
         crun_unlink(m);
-        if (m->report.phase < MEMBER_STOPPING) {
-            m->report.phase = MEMBER_STOPPING;
-            crun_changed(m->driver);
-        }
+        set_phase(m, MEMBER_STOPPING);
         crun_start_job(m, CRUN_CLEAN);
         return;
     }
@@ -146,16 +151,14 @@ void crun_next(struct crun_member *m)
         crun_settle(m);
         return;
     }
-    if (m->stop && m->report.phase < MEMBER_STOPPING) {
+    if (m->stop && !m->stop_sent) {
         struct shim_stop s = {m->stop_grace_ms};
-        m->report.phase = MEMBER_STOPPING;
-        crun_changed(m->driver);
-        crun_send(m, SHIM_STOP, &s, sizeof(s));
+        m->stop_sent = crun_send(m, SHIM_STOP, &s, sizeof(s));
+        set_phase(m, MEMBER_STOPPING);
         return;
     }
-    if (m->go && m->report.phase == MEMBER_READY) {
-        m->report.phase = MEMBER_STARTING;
-        crun_changed(m->driver);
-        crun_send(m, SHIM_GO, NULL, 0);
+    if (m->go && !m->go_sent && m->created && !m->stop) {
+        m->go_sent = crun_send(m, SHIM_GO, NULL, 0);
+        set_phase(m, MEMBER_STARTING);
     }
 }

@@ -130,6 +130,7 @@ void crun_link(struct crun_member *m, int sock)
 {
     CHECK(m->sock < 0);
     m->sock = sock;
+    m->go_sent = m->stop_sent = false; /* a new supervisor may not know */
     m->on_sock = net_watch_new(m->driver->loop, sock, on_sock, m);
     net_watch_set(m->on_sock, NET_READ);
 }

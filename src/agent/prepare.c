@@ -100,7 +100,9 @@ static int write_files(struct prepare *p, int dir, struct err *err)
     char upper[MEMO_PATH * 2];
     int rc = memo_write_conf(dir, &p->conf, err);
     for (size_t i = 0; i < ARRAY_LEN(dirs) && rc == 0; i++)
-        rc = file_mkdir(dir, dirs[i], i == 1 ? 0755 : 0700, err);
+        rc = file_mkdir(dir, dirs[i], 0755, err);
+    if (rc == 0 && fchmodat(dir, "u", 0755, 0) < 0) /* it becomes the root directory */
+        rc = err_sys(err, ERR_IO, errno, "cannot set the mode of the root directory");
     if (rc == 0) rc = file_write(dir, "bundle/config.json", p->config.p, p->config.n, FILE_ORDERED, err);
     if (rc < 0) return rc;
     struct rootfs_user user = {.uid = p->uid, .gid = p->gid, .hostname = p->hostname,

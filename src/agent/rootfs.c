@@ -207,7 +207,7 @@ static int put_cover(const char *upper, const struct rootfs_cover *c, struct err
     }
     if (mkdir(up, c->mode) < 0 && errno != EEXIST)
         return err_sys(err, ERR_IO, errno, "cannot make %s", up);
-    if ((c->mode & 01022 && chmod(up, c->mode) < 0) ||
+    if (chmod(up, c->mode) < 0 || /* whatever the umask is */
         (!strchr(c->path, '/') && setxattr(up, "trusted.overlay.opaque", "y", 1, 0) < 0))
         return err_sys(err, ERR_IO, errno, "cannot cover /%s", c->path);
     return 0;
@@ -218,7 +218,7 @@ static int put_file(const char *upper, const char *path, struct str text, struct
     char up[2 * ROOTFS_PATH + 64];
     text_fmt(up, sizeof(up), "%s/%s", upper, path);
     AUTO_FD int fd = open(up, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0) return err_sys(err, ERR_IO, errno, "cannot create %s", up);
+    if (fd < 0 || fchmod(fd, 0644) < 0) return err_sys(err, ERR_IO, errno, "cannot create %s", up);
     ssize_t w = write(fd, text.p, text.n);
     if (w != (ssize_t)text.n) return err_sys(err, ERR_IO, w < 0 ? errno : ENOSPC, "cannot write %s", up);
     return 0;
@@ -283,7 +283,7 @@ static int put_step(const char *upper, const char *part, bool hidden, bool last,
         return rc < 0 ? rc : 1;
     }
     if (there) unlink(up); /* the mark for "nothing here" */
-    if (mkdir(up, 0755) < 0 || setxattr(up, "trusted.overlay.opaque", "y", 1, 0) < 0)
+    if (mkdir(up, 0755) < 0 || chmod(up, 0755) < 0 || setxattr(up, "trusted.overlay.opaque", "y", 1, 0) < 0)
         return err_sys(err, ERR_IO, errno, "cannot make %s", up);
     return 2;
 }

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "agent/crun_impl.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "crun_rig.h"
@@ -318,6 +319,32 @@ static void many_at_once(void **state)
     for (int i = 0; i < N; i++) rig_until_gone(&rig, refs[i]);
 }
 
+static void the_documented_slow_way_works_too(void **state)
+{
+    (void)state;
+    struct crun *c = rig.driver.self;
+    const char *filter = c->node.bundle.filter_base64;
+    crun_node_slow(&c->node);
+    struct container_spec s =
+        rig_shell(&rig, "grep Seccomp: /proc/self/status; unshare -U true 2>/dev/null || exit 7");
+    struct member_report m = rig_run(&rig, &s);
+    assert_int_equal(m.end.exit_code, 7);
+    expect_output(s.ref, 'o', "Seccomp:\t2\n");
+    rig_clean(&rig, s.ref);
+    c->node.slow = false;
+    c->node.bundle.filter_base64 = filter;
+}
+
+static void the_node_says_what_it_proved(void **state)
+{
+    struct driver_facts f;
+    (void)state;
+    rig.driver.ops->facts(rig.driver.self, &f);
+    assert_true(f.proved);
+    assert_false(f.simulated);
+    assert_non_null(strstr(f.note, "control groups v"));
+}
+
 int main(void)
 {
     if (!rig_possible()) return 77;
@@ -336,6 +363,8 @@ int main(void)
         cmocka_unit_test(it_starts_where_it_is_told),
         cmocka_unit_test(another_incarnation_is_an_orphan),
         cmocka_unit_test(many_at_once),
+        cmocka_unit_test(the_documented_slow_way_works_too),
+        cmocka_unit_test(the_node_says_what_it_proved),
     };
     return cmocka_run_group_tests(tests, open_rig, close_rig);
 }

@@ -214,6 +214,18 @@ static void a_lost_supervisor_of_what_runs_is_replaced(void **state)
     rig_clean(&rig, s.ref);
 }
 
+static void a_stop_outlives_the_supervisor_that_heard_it(void **state)
+{
+    (void)state;
+    struct container_spec s = start("trap '' TERM; echo ready; while :; do sleep 0.02; done");
+    rig_until_said(&rig, s.ref, "ready");
+    rig.driver.ops->stop(rig.driver.self, s.ref, 300);
+    rig_kill_shim(&rig, s.ref);
+    struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_true(m.end.signal == SIGKILL || m.end.exit_code == -1);
+    rig_clean(&rig, s.ref);
+}
+
 static void a_supervisor_lost_together_with_the_agent_is_replaced(void **state)
 {
     (void)state;
@@ -406,6 +418,7 @@ int main(void)
         cmocka_unit_test(a_refusal_is_remembered),
         cmocka_unit_test(an_agent_killed_at_any_step_leaves_nothing_odd),
         cmocka_unit_test(a_lost_supervisor_of_what_runs_is_replaced),
+        cmocka_unit_test(a_stop_outlives_the_supervisor_that_heard_it),
         cmocka_unit_test(a_supervisor_lost_together_with_the_agent_is_replaced),
         cmocka_unit_test(an_end_that_nobody_watched_is_found_in_inits_file),
         cmocka_unit_test(what_cannot_be_known_is_not_guessed),
