@@ -72,11 +72,12 @@ static int each_line(const char *name, struct str text,
                      struct err *err)
 {
     struct str line, key;
+    if (text.n && text.p[text.n - 1] != '\n')
+        return err_set(err, ERR_CORRUPT, "%s: the last line is cut off", name);
     while (str_cut(&text, '\n', &line))
         if (!str_cut(&line, ' ', &key) || !take(arg, key, line))
             return err_set(err, ERR_CORRUPT, "%s: bad line '%.*s'", name,
                            (int)(key.n < 40 ? key.n : 40), key.p);
-    if (text.n) return err_set(err, ERR_CORRUPT, "%s: the last line is cut off", name);
     return 0;
 }
 
