@@ -50,6 +50,7 @@ static void destroy(struct child *c)
         c->dead = true;
         return;
     }
+    if (c->abandoned) net_loop_not_at_free(c->loop, c);
     stream_close(&c->streams[0]);
     stream_close(&c->streams[1]);
     net_watch_free(c->watch);
@@ -150,16 +151,23 @@ bool child_signal(struct child *c, int signum)
     return !c->ended && syscall(SYS_pidfd_send_signal, c->pidfd, signum, NULL, 0) == 0;
 }
 
+static void forget(void *arg)
+{
+    destroy(arg);
+}
+
 void child_free(struct child *c, bool kill)
 {
-    if (c == NULL) return;
-    c->abandoned = true;
+    if (c == NULL || c->abandoned) return;
     if (kill) (void)child_signal(c, SIGKILL);
     if (c->ended) {
         destroy(c);
         return;
     }
-    /* Stays on the loop, silent, until it can be reaped. */
+    /* Stays on the loop, silent, until it can be reaped (by init, where the loop
+     * ends before). */
+    c->abandoned = true;
+    net_loop_at_free(c->loop, forget, c);
     stream_close(&c->streams[0]);
     stream_close(&c->streams[1]);
 }

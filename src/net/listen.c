@@ -3,6 +3,7 @@
  * Out of descriptors is not an error of the listener: it rests for a moment and
  * the backlog waits, instead of spinning on a readable socket. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -122,6 +123,7 @@ static int open_socket(const struct net_addr *a, const struct net_listen_opts *o
         if (getsockopt(a->fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len) != 0 || !listening)
             return err_set(err, ERR_INVALID, "descriptor %d is no listening socket", a->fd);
         s->fd = a->fd;
+        (void)fcntl(s->fd, F_SETFD, FD_CLOEXEC);
         return 0;
     }
     s->fd = socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

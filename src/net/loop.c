@@ -32,7 +32,7 @@ struct net_loop {
     uv_prepare_t prepare;
     uv_idle_t idle;
     pthread_mutex_t lock; /* guards posted alone */
-    struct calls posted, deferred;
+    struct calls posted, deferred, at_free;
     void (*hook)(void *arg);
     void *hook_arg;
     bool stopping;
@@ -54,10 +54,13 @@ void net_handle_freed(uv_handle_t *h)
     mem_free(h);
 }
 
+/* What the calls add to the list meanwhile is for the next time. */
 static void calls_run(struct calls *calls)
 {
-    for (uint32_t i = 0; i < calls->n; i++) calls->v[i].fn(calls->v[i].arg);
-    VEC_DONE(calls);
+    struct calls taken = *calls;
+    *calls = (struct calls){0};
+    for (uint32_t i = 0; i < taken.n; i++) taken.v[i].fn(taken.v[i].arg);
+    VEC_DONE(&taken);
 }
 
 static void on_async(uv_async_t *h)
@@ -78,11 +81,7 @@ static void on_idle(uv_idle_t *h)
 static void on_prepare(uv_prepare_t *h)
 {
     struct net_loop *l = uv_handle_get_data((uv_handle_t *)h);
-    if (l->deferred.n > 0) {
-        struct calls taken = l->deferred;
-        l->deferred = (struct calls){0};
-        calls_run(&taken);
-    }
+    if (l->deferred.n > 0) calls_run(&l->deferred);
     if (l->hook != NULL) l->hook(l->hook_arg);
     if (l->deferred.n == 0) uv_idle_stop(&l->idle);
 }
@@ -124,6 +123,7 @@ void net_loop_free(struct net_loop *l)
     if (l == NULL) return;
     l->hook = NULL;
     while (l->orphans != NULL) net_conn_close(l->orphans);
+    calls_run(&l->at_free);
     /* Workers that still run are waited for: their jobs own memory. */
     while (l->work_n > 0) uv_run(&l->uv, UV_RUN_ONCE);
     uv_walk(&l->uv, close_left, NULL);
@@ -217,6 +217,20 @@ void net_loop_defer(struct net_loop *l, void (*fn)(void *arg), void *arg)
 {
     VEC_PUSH(&l->deferred, ((struct call){fn, arg}));
     uv_idle_start(&l->idle, on_idle);
+}
+
+void net_loop_at_free(struct net_loop *l, void (*fn)(void *arg), void *arg)
+{
+    VEC_PUSH(&l->at_free, ((struct call){fn, arg}));
+}
+
+void net_loop_not_at_free(struct net_loop *l, const void *arg)
+{
+    for (uint32_t i = 0; i < l->at_free.n; i++)
+        if (l->at_free.v[i].arg == arg) {
+            VEC_REMOVE(&l->at_free, i);
+            return;
+        }
 }
 
 void net_loop_on_turn(struct net_loop *l, void (*fn)(void *arg), void *arg)

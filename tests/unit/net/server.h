@@ -6,6 +6,7 @@
 #include "test.h"
 
 struct world {
+    int fds; /* open before the case */
     struct net_loop *loop;
     struct http_server *server;
     struct http_server_opts opts;
@@ -87,6 +88,7 @@ static inline void listen_with(struct world *w, struct http_server_opts opts)
 static inline int setup(void **state)
 {
     struct world *w = mem_alloc(sizeof(*w));
+    w->fds = test_fds();
     w->loop = net_loop_new();
     strbuf_init(&w->body, 1 << 26);
     raw_init(&w->raw);
@@ -102,6 +104,7 @@ static inline int teardown(void **state)
     net_conn_close(w->upgraded);
     strbuf_done(&w->body);
     net_loop_free(w->loop);
+    assert_int_equal(test_fds(), w->fds);
     mem_free(w);
     return 0;
 }

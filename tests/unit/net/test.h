@@ -2,6 +2,7 @@
  * peer that sends and gathers raw bytes on that same loop. */
 #ifndef TEST_NET_TEST_H
 #define TEST_NET_TEST_H
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,6 +31,20 @@
         while (!(cond) && net_now_ms() < end_) (void)net_loop_run_until((loop), &never_, 1); \
         if (!(cond)) fail_msg("waited in vain for: %s", #cond); \
     } while (0)
+
+/* Open descriptors of this process: the same before and after each case. */
+static inline int test_fds(void)
+{
+    static bool warm;
+    if (!warm) net_loop_free(net_loop_new()); /* opens what the library keeps for ever */
+    warm = true;
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    assert_non_null(d);
+    while (readdir(d) != NULL) n++;
+    closedir(d);
+    return n;
+}
 
 /* Lets what is under way happen, without waiting for anything. */
 static inline void test_turns(struct net_loop *l, int n)

@@ -9,6 +9,7 @@
 #include "test.h"
 
 struct world {
+    int fds; /* open before the case */
     struct net_loop *loop;
     struct strbuf out, errs;
     struct child_exit exit;
@@ -33,6 +34,7 @@ static const struct child_ops ops = {on_output, on_exit_};
 static int setup(void **state)
 {
     struct world *w = mem_alloc(sizeof(*w));
+    w->fds = test_fds();
     w->loop = net_loop_new();
     strbuf_init(&w->out, 1 << 24);
     strbuf_init(&w->errs, 1 << 24);
@@ -46,6 +48,7 @@ static int teardown(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, nor a zombie */
     assert_int_equal(errno, ECHILD);
     net_loop_free(w->loop);
+    assert_int_equal(test_fds(), w->fds);
     strbuf_done(&w->out);
     strbuf_done(&w->errs);
     mem_free(w);
@@ -229,6 +232,19 @@ static void given_up(void **state)
     child_free(NULL, true);
 }
 
+/* A loop that ends first keeps no memory of the child; we still reap it. */
+static void outlives_the_loop(void **state)
+{
+    struct world *w = *state;
+    struct child *c = sh(w, "exec sleep 1000", (struct child_spec){0});
+    pid_t pid = child_pid(c);
+    child_free(c, false);
+    net_loop_free(w->loop);
+    w->loop = net_loop_new();
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 /* A grandchild that keeps stdout open delays the end a little, not for ever. */
 static void grandchild(void **state)
 {
@@ -277,7 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(codes), CASE(output), CASE(stdin_is_empty_or_given), CASE(descriptors),
         CASE(environment), CASE(signals_are_reset), CASE(failures), CASE(prepares),
-        CASE(signalled), CASE(given_up), CASE(grandchild), CASE(waited_for), CASE(many),
+        CASE(signalled), CASE(given_up), CASE(outlives_the_loop), CASE(grandchild), CASE(waited_for), CASE(many),
     };
     return RUN(tests);
 }

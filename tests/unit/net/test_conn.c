@@ -8,6 +8,7 @@
 #include "test.h"
 
 struct world {
+    int fds; /* open before the case */
     struct net_loop *loop;
     struct net_listener *listener;
     struct net_conn_opts opts; /* of the accepted side */
@@ -31,6 +32,7 @@ static void on_accept(void *arg, int fd)
 static int setup(void **state)
 {
     struct world *w = mem_alloc(sizeof(*w));
+    w->fds = test_fds();
     w->loop = net_loop_new();
     *state = w;
     return 0;
@@ -46,6 +48,7 @@ static int teardown(void **state)
     raw_done(&w->far2);
     net_listener_close(w->listener);
     net_loop_free(w->loop);
+    assert_int_equal(test_fds(), w->fds);
     mem_free(w);
     return 0;
 }

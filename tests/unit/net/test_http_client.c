@@ -4,6 +4,7 @@
 #include "test.h"
 
 struct world {
+    int fds; /* open before the case */
     struct net_loop *loop;
     struct http_server *server;
     struct http_client *client;
@@ -98,6 +99,7 @@ static void peer_accept(void *arg, int fd)
 static int setup(void **state)
 {
     struct world *w = mem_alloc(sizeof(*w));
+    w->fds = test_fds();
     w->loop = net_loop_new();
     strbuf_init(&w->body, 1 << 20);
     strbuf_init(&w->asked, 1 << 20);
@@ -115,6 +117,7 @@ static int teardown(void **state)
     strbuf_done(&w->body);
     strbuf_done(&w->asked);
     net_loop_free(w->loop);
+    assert_int_equal(test_fds(), w->fds);
     mem_free(w);
     return 0;
 }
