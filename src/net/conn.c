@@ -262,7 +262,8 @@ static void conn_on_poll(uv_poll_t *h, int status, int events)
     }
     if (events & UV_WRITABLE) conn_writable(c);
     bool moved = false;
-    if (c->state == CONN_OPEN && (status < 0 || (events & UV_READABLE))) moved = conn_read(c);
+    if (c->state == CONN_OPEN && (status < 0 || (events & UV_READABLE)))
+        moved = (c->splice_in != NULL && c->splice_in(c)) || conn_read(c);
     if (c->state == CONN_OPEN && status < 0 && !moved) {
         int code = 0;
         socklen_t len = sizeof(code);
@@ -309,6 +310,8 @@ void net_conn_set_ops(struct net_conn *c, const struct net_conn_ops *ops, void *
 {
     c->ops = *ops;
     c->arg = arg;
+    c->splice_in = NULL;
+    c->splice_out = NULL;
 }
 
 bool net_conn_is_open(const struct net_conn *c)

@@ -60,6 +60,10 @@ struct net_conn {
     char peer[80];
     char cn[65];
     struct net_conn *orphan_prev, *orphan_next;
+    /* Set by a relay that moves bytes past us: readable (false: read as usual), and
+     * room to write after want_write was set. */
+    bool (*splice_in)(struct net_conn *c);
+    void (*splice_out)(struct net_conn *c);
 };
 
 /* Most that an owner may put back: a head and what came with it. */

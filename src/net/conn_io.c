@@ -193,6 +193,10 @@ static bool conn_flush(struct net_conn *c)
 /* The socket has room: flush, then tell. */
 void conn_writable(struct net_conn *c)
 {
+    if (c->splice_out != NULL) {
+        c->splice_out(c);
+        if (c->state != CONN_OPEN) return;
+    }
     if (!conn_flush(c)) {
         struct err e = c->err;
         conn_end(c, &e);
@@ -282,7 +286,7 @@ void net_conn_finish(struct net_conn *c)
         conn_release(c);
         return;
     }
-    c->ops = (struct net_conn_ops){0};
+    net_conn_set_ops(c, &(const struct net_conn_ops){0}, NULL);
     c->finishing = true;
     c->was_full = false;
     struct net_conn **head = net_loop_orphans(c->loop);

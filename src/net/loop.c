@@ -35,7 +35,7 @@ struct net_loop {
     struct calls posted, deferred, at_free;
     void (*hook)(void *arg);
     void *hook_arg;
-    bool stopping;
+    bool stopping, running;
     uint32_t work_n, work_limit;
     char *buffer;
     struct net_conn *orphans;
@@ -138,8 +138,11 @@ void net_loop_free(struct net_loop *l)
 
 void net_loop_run(struct net_loop *l)
 {
+    CHECK(!l->running);
+    l->running = true;
     l->stopping = false;
     while (!l->stopping) uv_run(&l->uv, UV_RUN_DEFAULT);
+    l->running = false;
 }
 
 void net_loop_stop(struct net_loop *l)
@@ -161,9 +164,12 @@ bool net_loop_run_until(struct net_loop *l, const bool *done, int64_t timeout_ms
         t = net_timer_new(l, set_flag, &over);
         net_timer_set(t, timeout_ms, 0);
     }
+    CHECK(!l->running);
+    l->running = true;
     l->stopping = false;
     do uv_run(&l->uv, over ? UV_RUN_NOWAIT : UV_RUN_ONCE);
     while (!*done && !over && !l->stopping);
+    l->running = false;
     net_timer_free(t);
     return *done;
 }

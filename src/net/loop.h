@@ -20,6 +20,7 @@ struct net_loop *net_loop_new(void);
  * loop (timers, watches, signals); connections, servers, clients and children have
  * to be closed by their owners before. */
 void net_loop_free(struct net_loop *l);
+/* Neither of the two runs may be called from a callback of the same loop. */
 void net_loop_run(struct net_loop *l);  /* until net_loop_stop */
 void net_loop_stop(struct net_loop *l); /* net_loop_run returns after this turn */
 /* Runs until *done is true or the time is over (timeout_ms < 0: no limit);

@@ -1,6 +1,7 @@
 /* Connections in pairs: bytes both ways, ends and failures, back-pressure,
  * deadlines, and two of them joined by a relay. */
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -328,6 +329,29 @@ static void unix_sockets(void **state)
     unlink(addr + 5);
 }
 
+/* Out of descriptors the listener rests, and goes on when there are some again. */
+static void out_of_descriptors(void **state)
+{
+    struct world *w = listen_on(state, "127.0.0.1:0");
+    struct rlimit before, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    raw_dial(w->loop, &w->near, str_of(w->addr), NULL);
+    int lowest = dup(0);
+    close(lowest);
+    none = before;
+    none.rlim_cur = (rlim_t)lowest;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int64_t until = net_now_ms() + 30;
+    int turns = 0;
+    const bool never = false;
+    for (; net_now_ms() < until; turns++) (void)net_loop_run_until(w->loop, &never, 5);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(w->accepted, 0);
+    assert_true(w->near.open); /* it waits in the backlog */
+    assert_true(turns < 100);  /* and the loop slept */
+    WAIT(w->loop, w->accepted == 1);
+}
+
 static void handed_over_listener(void **state)
 {
     struct world *w = listen_on(state, "127.0.0.1:0");
@@ -434,6 +458,88 @@ static void relay_holds_back(void **state)
     WAIT(w->loop, w->far2.got.n == sent);
 }
 
+static void fill(char *p, size_t n, unsigned seed)
+{
+    for (size_t i = 0; i < n; i++) p[i] = (char)((i * 2654435761u + seed) >> 13);
+}
+
+/* Large traffic both ways at once, with readers that stop and go: nothing is lost,
+ * doubled or reordered where copying turns into splicing. */
+static void relay_in_bulk(void **state)
+{
+    struct world *w = relayed(state, 0);
+    size_t n = 24 * 1024 * 1024, sent = 0;
+    char *there = mem_array(n, 1), *back = mem_array(n, 1);
+    fill(there, n, 1);
+    fill(back, n, 2);
+    int64_t end = net_now_ms() + LIMIT_MS;
+    for (int turn = 0; (w->far2.got.n < n || w->near.got.n < n) && net_now_ms() < end; turn++) {
+        if (turn % 40 == 10) net_conn_pause(w->far2.conn);
+        if (turn % 40 == 20) net_conn_pause(w->near.conn);
+        if (turn % 40 == 30) net_conn_resume(w->far2.conn);
+        if (turn % 40 == 39) net_conn_resume(w->near.conn);
+        size_t piece = turn % 7 == 0 ? 100 : 512 * 1024; /* small ones in between */
+        if (sent < n && net_conn_queued(w->near.conn) < 4 << 20) {
+            if (piece > n - sent) piece = n - sent;
+            (void)net_conn_write(w->near.conn, str_n(there + sent, piece));
+            (void)net_conn_write(w->far2.conn, str_n(back + sent, piece));
+            sent += piece;
+        }
+        test_turns(w->loop, 1);
+    }
+    net_conn_resume(w->far2.conn);
+    net_conn_resume(w->near.conn);
+    WAIT(w->loop, w->far2.got.n == n && w->near.got.n == n);
+    assert_memory_equal(w->far2.got.p, there, n);
+    assert_memory_equal(w->near.got.p, back, n);
+    net_conn_shutdown(w->near.conn);
+    WAIT(w->loop, w->far2.eof);
+    net_conn_shutdown(w->far2.conn);
+    WAIT(w->loop, w->relays_done == 1);
+    assert_int_equal(w->relay.a_to_b, n);
+    assert_int_equal(w->relay.b_to_a, n);
+    mem_free(there);
+    mem_free(back);
+}
+
+/* The target goes away while a pipe is full. */
+static void relay_cut_in_bulk(void **state)
+{
+    struct world *w = relayed(state, 0);
+    net_conn_pause(w->far2.conn);
+    size_t n = 32 * 1024 * 1024;
+    char *p = mem_array(n, 1);
+    (void)net_conn_write(w->near.conn, str_n(p, n));
+    mem_free(p);
+    test_turns(w->loop, 100);
+    assert_true(net_conn_queued(w->near.conn) > 0);
+    net_conn_abort(STEAL(w->far2.conn));
+    WAIT(w->loop, w->relays_done == 1 && w->near.closed);
+    assert_int_equal(w->relay.err.code, ERR_IO);
+    assert_int_equal(w->near.why.code, ERR_IO);
+}
+
+/* The source ends while its last bytes are still held. */
+static void relay_ends_in_bulk(void **state)
+{
+    struct world *w = relayed(state, 0);
+    net_conn_pause(w->far2.conn);
+    size_t n = 32 * 1024 * 1024;
+    char *p = mem_array(n, 1);
+    fill(p, n, 3);
+    (void)net_conn_write(w->near.conn, str_n(p, n));
+    net_conn_shutdown(w->near.conn);
+    test_turns(w->loop, 100);
+    net_conn_resume(w->far2.conn);
+    WAIT(w->loop, w->far2.eof);
+    assert_int_equal(w->far2.got.n, n);
+    assert_memory_equal(w->far2.got.p, p, n);
+    mem_free(p);
+    net_conn_finish(STEAL(w->far2.conn));
+    WAIT(w->loop, w->relays_done == 1 && w->near.closed);
+    assert_int_equal(w->near.why.code, 0);
+}
+
 static void relay_goes_silent(void **state)
 {
     struct world *w = relayed(state, 30);
@@ -462,9 +568,12 @@ int main(void)
         CASE(both_ways), CASE(half_close), CASE(reset), CASE(bytes_before_close),
         CASE(finish_flushes), CASE(back_pressure), CASE(queue_bound), CASE(silence),
         CASE(deadline), CASE(dial_failures), CASE(dial_timeout), CASE(unread_comes_again),
-        CASE(released_fd), CASE(unix_sockets), CASE(handed_over_listener),
+        CASE(released_fd), CASE(unix_sockets), CASE(out_of_descriptors),
+        CASE(handed_over_listener),
         CASE(closed_in_callback), CASE(relay_in_order), CASE(relay_passes_failure),
-        CASE(relay_holds_back), CASE(relay_goes_silent), CASE(relay_closed),
+        CASE(relay_holds_back), CASE(relay_in_bulk),
+        CASE(relay_cut_in_bulk), CASE(relay_ends_in_bulk), CASE(relay_goes_silent),
+        CASE(relay_closed),
     };
     return RUN(tests);
 }
