@@ -293,7 +293,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(codes), CASE(output), CASE(stdin_is_empty_or_given), CASE(descriptors),
         CASE(environment), CASE(signals_are_reset), CASE(failures), CASE(prepares),
-        CASE(signalled), CASE(given_up), CASE(outlives_the_loop), CASE(grandchild), CASE(waited_for), CASE(many),
+        CASE(signalled), CASE(given_up), CASE(outlives_the_loop), CASE(grandchild),
+        CASE(waited_for), CASE(many),
     };
     return RUN(tests);
 }
