@@ -23,7 +23,7 @@ void view_end_text(const struct session *s, char *dst, size_t cap)
     const struct member_end *e = &s->end;
     struct strbuf b;
     strbuf_init(&b, 512);
-    strbuf_fmt(&b, "ended: %s", session_outcome_name(s->outcome));
+    strbuf_puts(&b, session_outcome_name(s->outcome));
     if (s->started_ms > 0 && e->signal) strbuf_fmt(&b, ", signal %d", e->signal);
     else if (s->started_ms > 0 && e->exit_code >= 0) strbuf_fmt(&b, ", exit code %d", e->exit_code);
     if (e->oom) strbuf_puts(&b, ", out of memory");

@@ -21,7 +21,7 @@ void view_event(struct manager *m, uint64_t turn, uint32_t index, const struct h
 void view_why(const struct manager *m, const struct session *s, struct why_view *ret);
 void view_why_ended(const struct session *s, struct why_view *ret);
 void view_slots(const struct slots *s, struct slots_view *ret);
-/* "ended: ..." in words. */
+/* How it ended, in words: "failed, exit code 3 (...)". */
 void view_end_text(const struct session *s, char *dst, size_t cap);
 
 #endif
