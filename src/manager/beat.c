@@ -28,6 +28,7 @@ struct peer {
     uint64_t changed;
     struct held *held;        /* newest first; NULL: none */
     bool at_close;            /* answer them when the open turn is closed */
+    int64_t quiet_until_ms;   /* what changes before is told together then */
     struct net_timer *timer;
 };
 
@@ -88,6 +89,8 @@ static void answer_one(struct held *h, uint64_t turn)
         sa.wants.n = sa.wants.cap = count;
         body_add(m, h->rq, &sa);
     }
+    int64_t gap_ms = (int64_t)(sa.wants.n + h->rq->members.n) / BEAT_ROWS_A_MS;
+    p->quiet_until_ms = net_now_ms() + (gap_ms < BEAT_GAP_MAX_MS ? gap_ms : BEAT_GAP_MAX_MS);
     struct answer *a = answer_new(m, let_go(h), 200);
     strbuf_done(&a->body);
     strbuf_init(&a->body, BEAT_ANSWER_MAX);
@@ -106,6 +109,14 @@ static void answer_soon(struct peer *p)
 {
     if (turns_is_open(p->m->turns)) p->at_close = true;
     else answer_all(p, turns_newest(p->m->turns));
+}
+
+/* Its wishes have changed: what it holds is answered now, or when it may be. */
+static void answer_change(struct peer *p)
+{
+    int64_t wait_ms = p->quiet_until_ms - net_now_ms();
+    if (wait_ms <= 0) answer_soon(p);
+    else net_timer_set(p->timer, wait_ms, 0);
 }
 
 /* A newer request has come: this one hears of a turn below the one that its node
@@ -168,7 +179,7 @@ void beat_closing(struct manager *m, const struct turn_batch *b)
         if (at == MAP_NONE) continue;
         struct peer *p = all->peers.v[at];
         p->changed = b->turn.no;
-        if (p->held) p->at_close = true;
+        if (p->held && !p->at_close) answer_change(p);
     }
     VEC_EACH(p, &all->peers)
         if ((*p)->at_close) answer_all(*p, b->turn.no);
@@ -356,7 +367,8 @@ static bool take(struct api_call *c, struct sync_request *rq)
     p->seq = rq->seq;
     hold(p, c->req, rq);
     /* What it knows of another incarnation means nothing here, but it has to hear of ours. */
-    if (!same_store || rq->need.n > 0 || rq->turn == 0 || rq->turn < p->changed) answer_soon(p);
+    if (!same_store || rq->need.n > 0 || rq->turn == 0) answer_soon(p);
+    else if (rq->turn < p->changed) answer_change(p);
     return true;
 }
 

@@ -4,7 +4,9 @@
  * At most one request of a node is held; a newer one releases the older.  An
  * answer is the full list of wishes as of one turn, made when that turn is
  * closed and sent when it is durable: a node that acts on turn N has seen every
- * row made up to N.  A beat that changes nothing stores nothing.
+ * row made up to N.  A beat that changes nothing stores nothing.  Lists are full,
+ * so a long one leaves seldom: how much a node is told in a second is bounded,
+ * however often its wishes change.
  * docs/spec/node.md, "Agent and manager" */
 #ifndef MANAGER_BEAT_H
 #define MANAGER_BEAT_H
@@ -19,6 +21,8 @@ struct peer;
 
 #define BEAT_POLL_MIN_MS 20
 #define BEAT_POLL_MAX_MS 60000
+#define BEAT_ROWS_A_MS 32     /* rows of both lists: the next answer leaves that much later */
+#define BEAT_GAP_MAX_MS 1000
 #define BEAT_BODIES_BYTES ((size_t)8 << 20) /* in one answer; the rest is asked for again */
 #define BEAT_REQUEST_MAX ((size_t)16 << 20)
 #define BEAT_ANSWER_MAX ((size_t)64 << 20)

@@ -284,6 +284,37 @@ static void test_vanished_members_free_their_place(void **state)
     rig_close(&r);
 }
 
+/* Both lists are full: what a node that lists 3,200 members hears next, it hears 100 ms
+ * after the last answer, with all that has changed until then. */
+static void test_long_lists_leave_seldom(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    AUTO_REPLY struct reply p;
+    VEC(struct member_report) list = {0};
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    for (uint64_t id = 1; id <= 3200; id++) VEC_PUSH(&list, member(1000 + id, MEMBER_RUNNING, 0));
+    int64_t began = net_now_ms();
+    fake_node_beat(&n, list.v, list.n, 10, &a);
+    answer_free(&a);
+    fake_node_begin(&n, list.v, list.n, 10000, &p);
+    rig_submit(&r, "{\"command\":[\"true\"],\"cpu_milli\":100}");
+    rig_submit(&r, "{\"command\":[\"true\"],\"cpu_milli\":100}");
+    fake_node_finish(&n, &p, &a);
+    int64_t took = net_now_ms() - began;
+    assert_true(took >= 100 && took < 5000);
+    assert_int_equal(a.wants.n, 2);
+    answer_free(&a);
+    VEC_DONE(&list);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_who_may_beat),
         cmocka_unit_test(test_another_incarnation),
         cmocka_unit_test(test_vanished_members_free_their_place),
+        cmocka_unit_test(test_long_lists_leave_seldom),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
