@@ -16,8 +16,8 @@
 #define RETRY_MS 200
 #define BACKOFF_MAX_MS 5000
 #define GATHER_MS 2            /* changes closer together than this share a request */
-#define GATHER_MANY_MS 20      /* where lists are long */
-#define MANY 256
+#define ROWS_A_MS 32           /* a list this long counts for one more: lists are full */
+#define GATHER_MAX_MS 1000
 #define QUIET_MS 100           /* after an answer that came at once and said nothing */
 #define REQUEST_MAX ((size_t)32 << 20)
 #define INCARNATION_TRIES 3    /* answers in a row before a new store is believed */
@@ -63,6 +63,16 @@ static void send_in(struct link *s, int64_t ms)
     net_timer_set(s->timer, ms, 0);
 }
 
+/* Until the next request may leave: what is said in a second is bounded, however
+ * much happens on a node that holds thousands. */
+static int64_t gather_ms(const struct link *s)
+{
+    int64_t gap = GATHER_MS + s->last_members / ROWS_A_MS;
+    if (gap > GATHER_MAX_MS) gap = GATHER_MAX_MS;
+    int64_t since = net_loop_now_ms(s->loop) - s->last_sent_ms;
+    return since >= gap ? 0 : gap - since;
+}
+
 static void on_timer(void *arg) { send_now(arg); }
 
 void link_changed(struct link *s)
@@ -71,9 +81,7 @@ void link_changed(struct link *s)
     s->dirty = true;
     if (under_way(s) == SLOTS) return; /* the next answer sends it */
     if (!s->connected && under_way(s) == 0) return; /* backing off: the timer is armed */
-    int64_t gap = s->last_members > MANY ? GATHER_MANY_MS : GATHER_MS;
-    int64_t since = net_loop_now_ms(s->loop) - s->last_sent_ms;
-    send_in(s, since >= gap ? 0 : gap - since);
+    send_in(s, gather_ms(s));
 }
 
 /* ---- answers ---- */
@@ -162,7 +170,7 @@ static void on_answer(void *arg, const struct http_answer *a)
     }
     /* An answer that came at once and told nothing must not make a busy loop. */
     bool quick = net_loop_now_ms(s->loop) - slot->sent_ms < QUIET_MS / 2;
-    if (s->dirty) send_in(s, GATHER_MS);
+    if (s->dirty) send_in(s, gather_ms(s));
     else if (under_way(s) == 0) send_in(s, quick && !news ? QUIET_MS : 0);
 }
 

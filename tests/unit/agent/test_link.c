@@ -383,6 +383,27 @@ static void a_restarted_agent_reports_and_converges(void **state)
     fixture_done(&f);
 }
 
+/* Lists are full: of a node that holds thousands they leave less often. */
+static void a_long_list_leaves_seldom(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct err err = {0};
+    const char *argv[] = {"sleep:100000", NULL}, *envp[] = {NULL};
+    struct container_spec spec = {.argv = argv, .envp = envp, .cpu_milli = 1, .mem_bytes = 1};
+    fixture_init(&f);
+    int64_t began = net_now_ms();
+    for (uint64_t id = 1; id <= 9601; id++) {
+        if (id == 9601) request(&f, 0);
+        spec.ref = (struct member_ref){id, 1, 0};
+        assert_int_equal(f.d.ops->create(f.d.self, &spec, &err), 0);
+    }
+    assert_int_equal(f.rq[0].members.n, 9600);
+    assert_int_equal(request(&f, 1)->members.n, 9601);
+    assert_true(net_now_ms() - began >= 300);
+    fixture_done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +416,7 @@ int main(void)
         cmocka_unit_test(other_clusters_have_no_say),
         cmocka_unit_test(a_new_incarnation_is_believed_when_it_stays),
         cmocka_unit_test(a_restarted_agent_reports_and_converges),
+        cmocka_unit_test(a_long_list_leaves_seldom),
     };
     log_setup(LOG_ERROR, LOG_LOGFMT, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
