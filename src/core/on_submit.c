@@ -129,18 +129,20 @@ static void refuse_impossible(struct draft *d, const struct session *s, const st
     CHECK(miss.nearest_node != 0); /* a group without nodes is not judged */
     const struct node *n = world_node(d->w, miss.nearest_node);
     strbuf_init(&text, 1024);
-    strbuf_fmt(&text, "group %s could never run this: %s", world_group(d->w, s->group)->name,
-               s->one_node ? "all members on one node ask " : "a member asks ");
+    strbuf_fmt(&text, "group %s could never run this: %s has at most ",
+               world_group(d->w, s->group)->name, n->name);
     bool first = true;
     for (enum slot_kind k = SLOT_CPU; k < SLOT_KINDS; k++) {
         if (miss.missing.v[k] == 0) continue;
         if (!first) strbuf_puts(&text, ", ");
-        slot_print(&text, k, miss.asked.v[k]);
-        strbuf_fmt(&text, " %s and %s, the nearest, has ", slot_label(k), n->name);
         slot_print(&text, k, miss.free.v[k]);
+        strbuf_puts(&text, " of the ");
+        slot_print(&text, k, miss.asked.v[k]);
+        strbuf_fmt(&text, " %s asked", slot_label(k));
         first = false;
     }
-    if (miss.too_small < miss.nodes) strbuf_puts(&text, " left beside the other members");
+    if (miss.too_small < miss.nodes) strbuf_puts(&text, ", beside the other members");
+    if (s->one_node) strbuf_puts(&text, ", for all members on one node");
     draft_refuse(d, VERDICT_IMPOSSIBLE, "roles", "%.*s", (int)text.n, text.p);
     strbuf_done(&text);
 }

@@ -155,12 +155,21 @@ static void impossible_says_both_numbers(void **state)
     lab_join(l, "n1", 4, 64, 0);
     struct session s = lab_request(1, 1, 512, 0);
     assert_int_equal(lab_submit(l, &s), VERDICT_IMPOSSIBLE); /* PLC10 */
-    assert_string_equal(l->fx.text, "group default could never run this: a member asks "
-                                    "512 GiB memory and n1, the nearest, has 64 GiB");
+    assert_string_equal(l->fx.text, "group default could never run this: n1 has at most 64 GiB "
+                                    "of the 512 GiB memory asked");
+    s = lab_request(1, 5, 512, 1);
+    assert_int_equal(lab_submit(l, &s), VERDICT_IMPOSSIBLE);
+    assert_string_equal(l->fx.text, "group default could never run this: n1 has at most 4 of the "
+                                    "5 CPU asked, 64 GiB of the 512 GiB memory asked, 0 of the "
+                                    "1 GPU asked");
     s = lab_request(3, 2, 1, 0);
     assert_int_equal(lab_submit(l, &s), VERDICT_IMPOSSIBLE);
-    assert_string_equal(l->fx.text, "group default could never run this: a member asks 2 CPU and "
-                                    "n1, the nearest, has 0 left beside the other members");
+    assert_string_equal(l->fx.text, "group default could never run this: n1 has at most 0 of the "
+                                    "2 CPU asked, beside the other members");
+    s.one_node = true;
+    assert_int_equal(lab_submit(l, &s), VERDICT_IMPOSSIBLE);
+    assert_string_equal(l->fx.text, "group default could never run this: n1 has at most 4 of the "
+                                    "6 CPU asked, for all members on one node");
     lab_free(l);
 }
 

@@ -231,6 +231,25 @@ static void lost_after_a_day(void **state)
     lab_free(l);
 }
 
+/* Held for a node that was lost, of a session that is gone: freed when an
+ * operator gives the node up. */
+static void lost_then_forgotten(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    lab_join(l, "n1", 4, 8, 0);
+    uint64_t id = bring(l, MEMBER_STARTING), waits = bring(l, MEMBER_NONE);
+    lab_tick(l, NODE_LOST_MS);
+    assert_int_equal(lab_outcome(l, id), OUTCOME_LOST);
+    assert_string_equal(lab_stored(l, id)->end.detail, "node n1 was silent for 24 hours");
+    assert_int_equal(lab_rows(l), 2);
+    lab_step(l, &(struct event){.kind = EVENT_NODE_FORGET, .u.forget = {1}});
+    assert_int_equal(lab_rows(l), 0);
+    assert_int_equal(lab_outcome(l, waits), OUTCOME_LOST);
+    lab_restart(l);
+    lab_free(l);
+}
+
 /* Ended sessions leave no timers behind. */
 static void timers_do_not_pile_up(void **state)
 {
@@ -262,6 +281,7 @@ int main(void)
         cmocka_unit_test(agt1_silence_stops_nothing),
         cmocka_unit_test(silence_counts_from_the_start),
         cmocka_unit_test(lost_after_a_day),
+        cmocka_unit_test(lost_then_forgotten),
         cmocka_unit_test(timers_do_not_pile_up),
     };
     return RUN(tests);

@@ -149,6 +149,25 @@ static void rows_that_do_not_fit(void **state)
     }
 }
 
+/* On nodes by its state, and nowhere by the rows: also when it is the second. */
+static void nothing_held(void **state)
+{
+    (void)state;
+    for (enum session_state s = SESSION_PENDING; s < SESSION_ENDED; s++) {
+        struct world *w = world_new();
+        struct rows r = sane();
+        const char *why = NULL;
+        struct session second = stored_session(s);
+        second.id = 8;
+        memcpy(second.name, "y", 2);
+        assert_true(world_put_session(w, &second));
+        bool ok = load(w, &r, &why);
+        assert_int_equal(ok, session_row(s)->holds != HOLDS_DEVICES);
+        if (!ok) assert_string_equal(why, "a session on nodes has no allocation");
+        world_free(w);
+    }
+}
+
 static void doubles(void **state)
 {
     (void)state;
@@ -261,7 +280,8 @@ static void the_audit_sees(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_that_do_not_fit), cmocka_unit_test(doubles), cmocka_unit_test(gaps),
+        cmocka_unit_test(rows_that_do_not_fit), cmocka_unit_test(nothing_held),
+        cmocka_unit_test(doubles),              cmocka_unit_test(gaps),
         cmocka_unit_test(lookups),              cmocka_unit_test(the_audit_sees),
     };
     return RUN(tests);
