@@ -67,7 +67,8 @@ static int take_mount(struct str line, const char *tag, struct cgroup_host *h, s
     if (!v2) controllers_of(options, at.name, sizeof(at.name));
     if (!v2 && !at.name[0]) return 0;
     if (v2) {
-        if (!TEXT_SET(h->hide, where)) return err_set(err, ERR_LIMIT, "cgroup2 mount path too long");
+        if (!TEXT_SET(h->hide, where))
+            return err_set(err, ERR_LIMIT, "cgroup2 mount path too long");
         return 0;
     }
     size_t n = (size_t)text_fmt(at.dir, sizeof(at.dir), "%.*s/rota/%s", (int)where.n, where.p, tag);

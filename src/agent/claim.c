@@ -13,13 +13,18 @@
 
 #define ENV_MAX (2 * 1024 * 1024)
 
-#define TEXT(f) {#f, MEMO_TEXT, offsetof(struct container_claim, f), sizeof(((struct container_claim *)0)->f)}
+#define TEXT(f) \
+    { \
+#f, MEMO_TEXT, offsetof(struct container_claim, f), \
+            sizeof(((struct container_claim *)0)->f) \
+    }
 #define INT(f) {#f, MEMO_INT, offsetof(struct container_claim, f), 0}
 #define BOOL(f) {#f, MEMO_BOOL, offsetof(struct container_claim, f), 0}
 static const struct memo_field fields[] = {
     TEXT(incarnation), TEXT(boot_id), INT(uid), INT(gid), TEXT(workdir), BOOL(tty),
     BOOL(stdin_open),
 };
+static const struct memo_table table = {"claim", fields, ARRAY_LEN(fields)};
 
 void claim_name(struct member_ref ref, char ret[MEMO_NAME])
 {
@@ -46,10 +51,10 @@ bool claim_parse_name(struct str name, struct member_ref *ret)
 int claim_make(int containers, const char *name, const struct container_claim *c, struct err *err)
 {
     if (mkdirat(containers, name, 0700) < 0)
-        return err_sys(err, errno == EEXIST ? ERR_CONFLICT : ERR_IO, errno, "cannot claim %s", name);
+        return err_sys(err, errno == EEXIST ? ERR_CONFLICT : ERR_IO, errno, "cannot claim %s",
+                       name);
     AUTO_FD int dir = file_open_dir(containers, name, err);
-    int rc = dir < 0 ? dir
-                     : memo_write(dir, "claim", fields, ARRAY_LEN(fields), c, true, err);
+    int rc = dir < 0 ? dir : memo_write(dir, &table, c, true, err);
     if (rc == 0 && fsync(containers) < 0)
         rc = err_sys(err, ERR_IO, errno, "cannot sync the directory of containers");
     if (rc < 0) {
@@ -64,7 +69,7 @@ int claim_make(int containers, const char *name, const struct container_claim *c
 int claim_read(int dir, struct container_claim *ret, struct err *err)
 {
     struct container_claim c = {0};
-    int rc = memo_read(dir, "claim", fields, ARRAY_LEN(fields), &c, err);
+    int rc = memo_read(dir, &table, &c, err);
     if (rc < 0) return rc;
     *ret = c;
     return 0;

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#include "agent/adopt.h"
 #include "agent/clean.h"
 #include "agent/crun_impl.h"
 #include "base/check.h"
@@ -356,6 +357,16 @@ static void adopt_one(struct crun *c, const char *name)
     }
     int dir = file_open_dir(c->node.containers, name, NULL);
     if (dir < 0) return;
+    struct adopt_facts f = adopt_look(&c->node, dir);
+    enum adopt_verdict v = adopt_decide(&f);
+    if (v == ADOPT_REMOVE || v == ADOPT_AGAIN) {
+        /* It never ran.  Gone before the first list is asked for, it may be created
+         * again at once; listed while it goes, it would look like one that was lost. */
+        if (clean_all(&c->node, name, NULL) == 0 && !file_exists(c->node.containers, name)) {
+            file_close(&dir);
+            return;
+        }
+    }
     struct crun_member *m = crun_add(c, ref, dir);
     claim_read(dir, &m->claim, NULL);
     crun_settle(m);

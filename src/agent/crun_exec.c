@@ -71,7 +71,8 @@ void crun_exec_free(struct crun_exec *x)
 
 static void watch(struct crun_exec *x)
 {
-    if (x->on_sock) net_watch_set(x->on_sock, (x->full ? 0 : NET_READ) | (x->stuck ? NET_WRITE : 0));
+    if (x->on_sock)
+        net_watch_set(x->on_sock, (x->full ? 0 : NET_READ) | (x->stuck ? NET_WRITE : 0));
 }
 
 /* ---- to the client ---- */
@@ -308,7 +309,9 @@ int crun_exec_start(struct crun_member *m, const char *const *argv, bool tty,
     AUTO_FD int ours = pair[0];
     AUTO_FD int theirs = pair[1];
     fcntl(ours, F_SETFL, O_NONBLOCK);
-    int pidfd = crun_node_spawn(&c->node, tty ? "exec-tty" : "exec", m->dir, theirs, spec, &pid, err);
+    struct crun_spawn s = {
+        .mode = tty ? "exec-tty" : "exec", .dir = m->dir, .fd3 = theirs, .fd4 = spec};
+    int pidfd = crun_node_spawn(&c->node, &s, &pid, err);
     if (pidfd < 0) return pidfd;
     struct crun_exec *x = mem_alloc(sizeof(*x));
     *x = (struct crun_exec){.driver = c, .conn = conn, .sock = ours, .pidfd = pidfd, .pid = pid};

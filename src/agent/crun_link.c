@@ -223,9 +223,11 @@ void crun_settle(struct crun_member *m)
     f.spent = m->resumed >= RESUMES;
     switch (adopt_decide(&f)) {
     case ADOPT_REMOVE:
-    case ADOPT_AGAIN:
         m->clean = true;
         crun_next(m);
+        break;
+    case ADOPT_AGAIN: /* under a living agent: what it reported must get an end */
+        bury(m, "its supervisor was lost before the command ran");
         break;
     case ADOPT_REBOOTED:
         bury(m, "this machine restarted under it: outcome unknown");

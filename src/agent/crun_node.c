@@ -124,14 +124,15 @@ static pid_t vfork_shim(const char *shim, const char *mode, int dir, const int f
     return pid;
 }
 
-int crun_node_spawn(const struct crun_node *n, const char *mode, int dir, int fd3, int fd4,
-                    pid_t *ret_pid, struct err *err)
+int crun_node_spawn(const struct crun_node *n, const struct crun_spawn *s, pid_t *ret_pid,
+                    struct err *err)
 {
-    AUTO_FD int a = fcntl(fd3, F_DUPFD_CLOEXEC, 16);
-    AUTO_FD int b = fd4 >= 0 ? fcntl(fd4, F_DUPFD_CLOEXEC, 16) : -1;
-    if (a < 0 || (fd4 >= 0 && b < 0)) return err_sys(err, ERR_IO, errno, "cannot copy a descriptor");
+    AUTO_FD int a = fcntl(s->fd3, F_DUPFD_CLOEXEC, 16);
+    AUTO_FD int b = s->fd4 >= 0 ? fcntl(s->fd4, F_DUPFD_CLOEXEC, 16) : -1;
+    if (a < 0 || (s->fd4 >= 0 && b < 0))
+        return err_sys(err, ERR_IO, errno, "cannot copy a descriptor");
     const int fds[2] = {a, b};
-    pid_t pid = vfork_shim(n->shim, mode, dir, fds);
+    pid_t pid = vfork_shim(n->shim, s->mode, s->dir, fds);
     if (pid < 0) return err_sys(err, ERR_IO, errno, "cannot start the supervisor");
     int pidfd = proc_open_child(pid, err);
     if (pidfd < 0) {

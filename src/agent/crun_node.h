@@ -31,10 +31,14 @@ void crun_node_close(struct crun_node *n);
 /* Switches to the documented way: the filter as JSON, the runtime's own start. */
 void crun_node_slow(struct crun_node *n);
 
-/* A supervisor or helper: `mode` of rota-shim in `dir`, with descriptors 3 and 4
- * (fd4 may be -1).  Its pidfd, or a code. */
-int crun_node_spawn(const struct crun_node *n, const char *mode, int dir, int fd3, int fd4,
-                    pid_t *ret_pid, struct err *err);
+/* A supervisor or helper.  Its pidfd, or a code. */
+struct crun_spawn {
+    const char *mode; /* of rota-shim */
+    int dir;          /* it works there */
+    int fd3, fd4;     /* its descriptors 3 and 4; fd4 may be -1 */
+};
+int crun_node_spawn(const struct crun_node *n, const struct crun_spawn *s, pid_t *ret_pid,
+                    struct err *err);
 /* A connection to the supervisor of that directory, non-blocking. */
 int crun_node_connect(int dir, struct err *err);
 /* The lock of a container's directory: its descriptor, or ERR_CONFLICT while a

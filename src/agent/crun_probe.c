@@ -42,7 +42,8 @@ static bool said(const char *log, const char *line)
     struct str rest = str_of(log), one;
     struct shim_log_record r;
     while (str_cut(&rest, '\n', &one))
-        if (shim_log_parse(one.p, one.n, &r) && str_eq(str_n(r.text, r.n), str_of(line))) return true;
+        if (shim_log_parse(one.p, one.n, &r) && str_eq(str_n(r.text, r.n), str_of(line)))
+            return true;
     return false;
 }
 
@@ -56,7 +57,8 @@ static int judge(int dir, struct err *err)
     if (rc < 0) return rc;
     for (size_t i = 0; i < ARRAY_LEN(promises); i++)
         if (!said(log, promises[i]))
-            return err_set(err, ERR_UNSUPPORTED, "the probe container did not see '%s'", promises[i]);
+            return err_set(err, ERR_UNSUPPORTED, "the probe container did not see '%s'",
+                           promises[i]);
     return 0;
 }
 
@@ -76,7 +78,8 @@ static int converse(struct crun *c, struct prepare *p, int dir, struct err *err)
     rc = await(p->sock, SHIM_EXIT, buf, sizeof(buf), err);
     if (rc == 0) rc = memo_read_exit(dir, &e, err);
     if (rc == 0 && (!e.known || e.status != 0))
-        rc = err_set(err, ERR_UNSUPPORTED, "the probe container failed with status %d", (int)e.status);
+        rc = err_set(err, ERR_UNSUPPORTED, "the probe container failed with status %d",
+                     (int)e.status);
     return rc < 0 ? rc : judge(dir, err);
 }
 

@@ -72,7 +72,8 @@ static uint32_t put_rule(struct bpf_insn *p, const struct rule *r)
 int devices_program(const char *const *rules, uint32_t n, struct bpf_insn *ret, uint32_t *ret_n,
                     struct err *err)
 {
-    if (n > DEVICES_RULES) return err_set(err, ERR_LIMIT, "more than %d device rules", DEVICES_RULES);
+    if (n > DEVICES_RULES)
+        return err_set(err, ERR_LIMIT, "more than %d device rules", DEVICES_RULES);
     uint32_t at = 0;
     struct bpf_insn p[DEVICES_INSNS];
     p[at++] = LOAD(2, access_type);

@@ -103,7 +103,8 @@ static int write_files(struct prepare *p, int dir, struct err *err)
         rc = file_mkdir(dir, dirs[i], 0755, err);
     if (rc == 0 && fchmodat(dir, "u", 0755, 0) < 0) /* it becomes the root directory */
         rc = err_sys(err, ERR_IO, errno, "cannot set the mode of the root directory");
-    if (rc == 0) rc = file_write(dir, "bundle/config.json", p->config.p, p->config.n, FILE_ORDERED, err);
+    if (rc == 0)
+        rc = file_write(dir, "bundle/config.json", p->config.p, p->config.n, FILE_ORDERED, err);
     if (rc < 0) return rc;
     struct rootfs_user user = {.uid = p->uid, .gid = p->gid, .hostname = p->hostname,
                                .home = p->home[0] ? p->home : NULL,
@@ -127,7 +128,8 @@ static int spawn(struct prepare *p, const char *mode, int dir, struct err *err)
         return err_sys(err, ERR_IO, errno, "cannot make a socket pair");
     AUTO_FD int theirs = pair[1];
     AUTO_FD int ours = pair[0];
-    p->pidfd = crun_node_spawn(p->node, mode, dir, theirs, lock, &p->pid, err);
+    struct crun_spawn s = {.mode = mode, .dir = dir, .fd3 = theirs, .fd4 = lock};
+    p->pidfd = crun_node_spawn(p->node, &s, &p->pid, err);
     if (p->pidfd < 0) return p->pidfd;
     p->sock = ours;
     ours = -1;

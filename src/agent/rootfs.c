@@ -80,7 +80,8 @@ static int find_covers(struct rootfs_host *h, struct err *err)
     }
     bool more = e != NULL;
     closedir(d);
-    if (more) return err_set(err, ERR_LIMIT, "more than %d entries in the root directory", COVERS_MAX);
+    if (more)
+        return err_set(err, ERR_LIMIT, "more than %d entries in the root directory", COVERS_MAX);
     return 0;
 }
 
@@ -220,7 +221,8 @@ static int put_file(const char *upper, const char *path, struct str text, struct
     AUTO_FD int fd = open(up, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0 || fchmod(fd, 0644) < 0) return err_sys(err, ERR_IO, errno, "cannot create %s", up);
     ssize_t w = write(fd, text.p, text.n);
-    if (w != (ssize_t)text.n) return err_sys(err, ERR_IO, w < 0 ? errno : ENOSPC, "cannot write %s", up);
+    if (w != (ssize_t)text.n)
+        return err_sys(err, ERR_IO, w < 0 ? errno : ENOSPC, "cannot write %s", up);
     return 0;
 }
 
@@ -255,7 +257,8 @@ static int put_names(const char *upper, const char *path, uint32_t id, const cha
 static int put_identity(const char *upper, const struct rootfs_user *u, struct err *err)
 {
     char text[512];
-    const char *home = u->home && strlen(u->home) < 200 && !strpbrk(u->home, ":\n") ? u->home : "/tmp";
+    const char *home = u->home && strlen(u->home) < 200 && !strpbrk(u->home, ":\n") ? u->home
+                                                                                    : "/tmp";
     text_fmt(text, sizeof(text), "user%u:x:%u:%u::%s:/bin/sh", u->uid, u->uid, u->gid, home);
     int rc = put_names(upper, "etc/passwd", u->uid, text, err);
     text_fmt(text, sizeof(text), "user%u:x:%u:", u->gid, u->gid);
@@ -283,7 +286,8 @@ static int put_step(const char *upper, const char *part, bool hidden, bool last,
         return rc < 0 ? rc : 1;
     }
     if (there) unlink(up); /* the mark for "nothing here" */
-    if (mkdir(up, 0755) < 0 || chmod(up, 0755) < 0 || setxattr(up, "trusted.overlay.opaque", "y", 1, 0) < 0)
+    if (mkdir(up, 0755) < 0 || chmod(up, 0755) < 0 ||
+        setxattr(up, "trusted.overlay.opaque", "y", 1, 0) < 0)
         return err_sys(err, ERR_IO, errno, "cannot make %s", up);
     return 2;
 }
@@ -303,7 +307,8 @@ static int put_own_dir(const struct rootfs_host *h, const char *upper, const cha
         if (name.n == 0) continue;
         if (name.n + n + 2 > sizeof(part) || str_eq(name, STR("..")) || str_eq(name, STR(".")))
             return err_set(err, ERR_INVALID, "'%.100s' is not a plain absolute path", path);
-        n += (size_t)text_fmt(part + n, sizeof(part) - n, "%s%.*s", n ? "/" : "", (int)name.n, name.p);
+        n += (size_t)text_fmt(part + n, sizeof(part) - n, "%s%.*s", n ? "/" : "", (int)name.n,
+                              name.p);
         hidden = hidden || is_hidden(h, part);
         rc = put_step(upper, part, hidden, !more, err);
         if (rc <= 0) return rc;
@@ -318,9 +323,11 @@ int rootfs_fill(const struct rootfs_host *h, const char *upper, const struct roo
                 struct err *err)
 {
     int rc = mirror_dir(upper, "etc", err);
-    for (uint32_t i = 0; i < h->covers.n && rc == 0; i++) rc = put_cover(upper, &h->covers.v[i], err);
+    for (uint32_t i = 0; i < h->covers.n && rc == 0; i++)
+        rc = put_cover(upper, &h->covers.v[i], err);
     if (rc == 0) rc = put_identity(upper, u, err);
-    if (rc == 0 && h->resolv.n) rc = put_file(upper, "etc/resolv.conf", strbuf_str(&h->resolv), err);
+    if (rc == 0 && h->resolv.n)
+        rc = put_file(upper, "etc/resolv.conf", strbuf_str(&h->resolv), err);
     if (rc == 0 && u->workdir) rc = put_own_dir(h, upper, u->workdir, u, err);
     if (rc == 0 && u->home && u->home[0] == '/') rc = put_own_dir(h, upper, u->home, u, err);
     return rc;

@@ -56,12 +56,12 @@ static bool get_field(const struct memo_field *f, struct str value, char *to)
     UNREACHABLE();
 }
 
-static int print_fields(struct strbuf *b, const struct memo_field *fields, uint32_t n,
-                        const void *from, struct err *err)
+static int print_fields(struct strbuf *b, const struct memo_table *t, const void *from,
+                        struct err *err)
 {
-    for (uint32_t i = 0; i < n; i++)
-        if (!put_field(b, &fields[i], from))
-            return err_set(err, ERR_INVALID, "%s holds a newline", fields[i].key);
+    for (uint32_t i = 0; i < t->n; i++)
+        if (!put_field(b, &t->fields[i], from))
+            return err_set(err, ERR_INVALID, "%s holds a newline", t->fields[i].key);
     if (b->full) return err_set(err, ERR_LIMIT, "a record is longer than %d bytes", MEMO_MAX);
     return 0;
 }
@@ -82,8 +82,7 @@ static int each_line(const char *name, struct str text,
 }
 
 struct taking {
-    const struct memo_field *fields;
-    uint32_t n;
+    const struct memo_table *table;
     uint64_t seen;
     char *to;
     struct cgroup_set *cgroups; /* or NULL */
@@ -91,11 +90,12 @@ struct taking {
 
 static bool take_field(struct taking *t, struct str key, struct str value)
 {
-    for (uint32_t i = 0; i < t->n; i++) {
-        if (!str_eq(key, str_of(t->fields[i].key))) continue;
+    for (uint32_t i = 0; i < t->table->n; i++) {
+        const struct memo_field *f = &t->table->fields[i];
+        if (!str_eq(key, str_of(f->key))) continue;
         if (t->seen >> i & 1) return false;
         t->seen |= UINT64_C(1) << i;
-        return get_field(&t->fields[i], value, t->to);
+        return get_field(f, value, t->to);
     }
     return true;
 }
@@ -122,26 +122,25 @@ static bool take_line(void *arg, struct str key, struct str value)
     return true;
 }
 
-int memo_write(int dir, const char *name, const struct memo_field *fields, uint32_t n,
-               const void *from, bool durable, struct err *err)
+int memo_write(int dir, const struct memo_table *t, const void *from, bool durable,
+               struct err *err)
 {
     AUTO_STRBUF struct strbuf b;
     strbuf_init(&b, MEMO_MAX - 1);
-    int rc = print_fields(&b, fields, n, from, err);
+    int rc = print_fields(&b, t, from, err);
     if (rc < 0) return rc;
-    return file_write(dir, name, b.p, b.n, durable ? FILE_DURABLE : FILE_ORDERED, err);
+    return file_write(dir, t->name, b.p, b.n, durable ? FILE_DURABLE : FILE_ORDERED, err);
 }
 
-int memo_read(int dir, const char *name, const struct memo_field *fields, uint32_t n, void *to,
-              struct err *err)
+int memo_read(int dir, const struct memo_table *t, void *to, struct err *err)
 {
-    CHECK(n <= 64);
+    CHECK(t->n <= 64);
     AUTO_FREE char *buf = mem_alloc(MEMO_MAX);
     size_t len = 0;
-    int rc = file_read(dir, name, buf, MEMO_MAX, &len, err);
+    int rc = file_read(dir, t->name, buf, MEMO_MAX, &len, err);
     if (rc < 0) return rc;
-    struct taking t = {.fields = fields, .n = n, .to = to};
-    return each_line(name, str_n(buf, len), take_line, &t, err);
+    struct taking take = {.table = t, .to = to};
+    return each_line(t->name, str_n(buf, len), take_line, &take, err);
 }
 
 static const struct memo_field conf_fields[] = {
@@ -150,6 +149,7 @@ static const struct memo_field conf_fields[] = {
     BOOL(memo_conf, stdin_open), BOOL(memo_conf, slow),    INT(memo_conf, limit_ms),
     INT(memo_conf, grace_ms),
 };
+static const struct memo_table conf_table = {"conf", conf_fields, ARRAY_LEN(conf_fields)};
 
 int memo_write_conf(int dir, const struct memo_conf *c, struct err *err)
 {
@@ -158,7 +158,7 @@ int memo_write_conf(int dir, const struct memo_conf *c, struct err *err)
     strbuf_fmt(&b, "cgroup_version %s\n", c->cgroups.version == CGROUP_V2 ? "2" : "1");
     for (uint32_t i = 0; i < c->cgroups.n; i++)
         strbuf_fmt(&b, "cgroup %s %s\n", c->cgroups.at[i].name, c->cgroups.at[i].dir);
-    int rc = print_fields(&b, conf_fields, ARRAY_LEN(conf_fields), c, err);
+    int rc = print_fields(&b, &conf_table, c, err);
     if (rc < 0) return rc;
     return file_write(dir, "conf", b.p, b.n, FILE_ORDERED, err);
 }
@@ -170,8 +170,7 @@ int memo_read_conf(int dir, struct memo_conf *ret, struct err *err)
     size_t len = 0;
     int rc = file_read(dir, "conf", buf, MEMO_MAX, &len, err);
     if (rc < 0) return rc;
-    struct taking t = {.fields = conf_fields, .n = ARRAY_LEN(conf_fields), .to = (char *)c,
-                       .cgroups = &c->cgroups};
+    struct taking t = {.table = &conf_table, .to = (char *)c, .cgroups = &c->cgroups};
     rc = each_line("conf", str_n(buf, len), take_line, &t, err);
     if (rc < 0) return rc;
     if (t.seen != (UINT64_C(1) << ARRAY_LEN(conf_fields)) - 1 || c->cgroups.n == 0)
@@ -186,16 +185,17 @@ static const struct memo_field life_fields[] = {
     INT(memo_life, limit_boot_ms), INT(memo_life, started_wall_us),
     BOOL(memo_life, timed_out),
 };
+static const struct memo_table life_table = {"life", life_fields, ARRAY_LEN(life_fields)};
 
 int memo_write_life(int dir, const struct memo_life *l, struct err *err)
 {
-    return memo_write(dir, "life", life_fields, ARRAY_LEN(life_fields), l, false, err);
+    return memo_write(dir, &life_table, l, false, err);
 }
 
 int memo_read_life(int dir, struct memo_life *ret, struct err *err)
 {
     struct memo_life l = {0};
-    int rc = memo_read(dir, "life", life_fields, ARRAY_LEN(life_fields), &l, err);
+    int rc = memo_read(dir, &life_table, &l, err);
     if (rc < 0) return rc;
     *ret = l;
     return 0;
@@ -249,16 +249,17 @@ static const struct memo_field exit_fields[] = {
     INT(memo_exit, mem_peak_bytes),  INT(memo_exit, cpu_us),
     TEXT(memo_exit, text),
 };
+static const struct memo_table exit_table = {"exit", exit_fields, ARRAY_LEN(exit_fields)};
 
 int memo_write_exit(int dir, const struct memo_exit *e, struct err *err)
 {
-    return memo_write(dir, "exit", exit_fields, ARRAY_LEN(exit_fields), e, true, err);
+    return memo_write(dir, &exit_table, e, true, err);
 }
 
 int memo_read_exit(int dir, struct memo_exit *ret, struct err *err)
 {
     struct memo_exit e = {0};
-    int rc = memo_read(dir, "exit", exit_fields, ARRAY_LEN(exit_fields), &e, err);
+    int rc = memo_read(dir, &exit_table, &e, err);
     if (rc < 0) return rc;
     *ret = e;
     return 0;

@@ -32,11 +32,16 @@ struct memo_field {
     uint32_t cap;    /* of a text, its end included */
 };
 
+struct memo_table {
+    const char *name; /* of the file */
+    const struct memo_field *fields;
+    uint32_t n;       /* at most 64 */
+};
+
 /* One file from or to a struct, by its table.  Texts hold no newline (ERR_INVALID). */
-int memo_write(int dir, const char *name, const struct memo_field *fields, uint32_t n,
-               const void *from, bool durable, struct err *err);
-int memo_read(int dir, const char *name, const struct memo_field *fields, uint32_t n, void *to,
-              struct err *err);
+int memo_write(int dir, const struct memo_table *t, const void *from, bool durable,
+               struct err *err);
+int memo_read(int dir, const struct memo_table *t, void *to, struct err *err);
 
 struct memo_conf {
     char name[MEMO_NAME];        /* SESSION.ATTEMPT.MEMBER, also the runtime's id */

@@ -191,8 +191,15 @@ static int start_runtime(struct exec *x, struct err *err)
     char pid_opt[64], console_opt[64];
     text_fmt(pid_opt, sizeof(pid_opt), "--pid-file=" LAUNCH_DIR "%s", x->pid_file);
     text_fmt(console_opt, sizeof(console_opt), "--console-socket=" LAUNCH_DIR "%s", x->console);
-    struct launch l = {.conf = &x->conf, .in = in[0], .out = out[1], .err_fd = err_fds[1],
-                       .status = -1, .ready = -1, .dir = x->dir, .spec = SHIM_SPEC_FD, .log = x->error,
+    struct launch l = {.conf = &x->conf,
+                       .in = in[0],
+                       .out = out[1],
+                       .err_fd = err_fds[1],
+                       .status = -1,
+                       .ready = -1,
+                       .dir = x->dir,
+                       .spec = SHIM_SPEC_FD,
+                       .log = x->error,
                        .args = {"exec", "--process=/proc/self/fd/9", pid_opt}};
     int n = 3;
     if (x->tty) l.args[n++] = console_opt;

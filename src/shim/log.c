@@ -214,7 +214,8 @@ static void *log_thread(void *arg)
 
 int log_start(struct log *l, int dir, int out, int err_stream, bool prompt, struct err *err)
 {
-    *l = (struct log){.dir = dir, .fd = -1, .prompt = prompt, .in = {{.fd = out}, {.fd = err_stream}}};
+    *l = (struct log){
+        .dir = dir, .fd = -1, .prompt = prompt, .in = {{.fd = out}, {.fd = err_stream}}};
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->wake < 0) return err_sys(err, ERR_IO, errno, "cannot make an event descriptor");
     uint64_t newest;

@@ -31,7 +31,9 @@ int probe_main(void)
     status_line("CapBnd", "capabilities");
     printf("uid %u\n", getuid());
     int fd = open("/tmp/denied", O_RDWR | O_CLOEXEC);
-    printf("device %s\n", fd < 0 && errno == EPERM ? "refused" : fd < 0 ? strerror(errno) : "opened");
+    printf("device %s\n", fd < 0 && errno == EPERM ? "refused"
+                          : fd < 0                 ? strerror(errno)
+                                                   : "opened");
     printf("hidden %s\n", access("/etc/shadow", F_OK) < 0 && errno == ENOENT ? "yes" : "no");
     return 0;
 }

@@ -135,7 +135,8 @@ static int loop(struct super *s, struct err *err)
         p[P_CHILD] = (struct pollfd){.fd = children, .events = POLLIN};
         for (int i = 0; i < SUPER_CLIENTS; i++) {
             bool deaf = full && s->clients[i].typed;
-            p[P_CLIENTS + i] = (struct pollfd){.fd = deaf ? -1 : s->clients[i].fd, .events = POLLIN};
+            p[P_CLIENTS + i] = (struct pollfd){.fd = deaf ? -1 : s->clients[i].fd,
+                                               .events = POLLIN};
         }
         if (poll(p, P_N, -1) < 0) {
             if (errno == EINTR) continue;

@@ -111,8 +111,16 @@ int super_create(struct super *s, struct err *err)
     AUTO_FD int status =
         openat(s->dir, "status", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (status < 0) return err_sys(err, ERR_IO, errno, "cannot create the status file");
-    struct launch l = {.conf = &s->conf, .overlay = true, .in = f.in, .out = f.out,
-                       .err_fd = f.err, .status = status, .ready = f.ready, .dir = s->dir, .spec = -1, .log = "error",
+    struct launch l = {.conf = &s->conf,
+                       .overlay = true,
+                       .in = f.in,
+                       .out = f.out,
+                       .err_fd = f.err,
+                       .status = status,
+                       .ready = f.ready,
+                       .dir = s->dir,
+                       .spec = -1,
+                       .log = "error",
                        .args = {"create", "--bundle=bundle", "--pid-file=" LAUNCH_DIR "pid",
                                 "--preserve-fds=2", s->conf.name}};
     if (s->conf.tty) {

@@ -18,7 +18,7 @@
 #include "net/loop.h"
 #include "wire/shim.h"
 
-#define WAIT_MS 10000
+#define WAIT_MS rig_ms(10000)
 #define OUTPUT_MAX (8 * 1024 * 1024)
 
 bool rig_possible(void)
@@ -29,6 +29,15 @@ bool rig_possible(void)
     else if (!getenv("ROTA_SHIM")) why = "needs ROTA_SHIM, the path of rota-shim";
     if (why) printf("skipped: %s\n", why);
     return !why;
+}
+
+int64_t rig_ms(int64_t ms)
+{
+    const char *text = getenv("ROTA_TEST_PATIENCE");
+    int64_t factor = 1;
+    if (text && (!str_to_i64(str_of(text), &factor) || factor < 1 || factor > 1000))
+        fail_msg("ROTA_TEST_PATIENCE is 1 to 1000, not '%s'", text);
+    return ms * factor;
 }
 
 void rig_start_agent(struct rig *r)
@@ -160,7 +169,8 @@ char *rig_output(struct rig *r, struct member_ref ref, char stream, size_t *ret_
     int n = dir >= 0 ? scandir(path, &names, is_log, by_name) : 0;
     for (int i = 0; i < n; i++) {
         size_t len = 0;
-        if (file_read(dir, names[i]->d_name, file, SHIM_LOG_FILE_MAX + 65536, &len, NULL) < 0) len = 0;
+        if (file_read(dir, names[i]->d_name, file, SHIM_LOG_FILE_MAX + 65536, &len, NULL) < 0)
+            len = 0;
         struct str rest = str_n(file, len), line;
         struct shim_log_record rec = {0};
         while (str_cut(&rest, '\n', &line)) {

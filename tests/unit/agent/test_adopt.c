@@ -27,14 +27,20 @@ static void every_combination_has_its_verdict(void **state)
 
 static void rows_of_the_crash_table(void **state)
 {
-    static const struct { const char *name; struct adopt_facts f; enum adopt_verdict want; } cases[] = {
+    static const struct {
+        const char *name;
+        struct adopt_facts f;
+        enum adopt_verdict want;
+    } cases[] = {
         {"directory alone", {0}, ADOPT_REMOVE},
         {"being born", {.claim = true, .this_boot = true, .locked = true}, ADOPT_CONNECT},
         {"runs", {.claim = true, .this_boot = true, .locked = true, .went = true}, ADOPT_CONNECT},
         {"hangs", {.claim = true, .this_boot = true, .locked = true, .silent = true}, ADOPT_KILL},
         {"claimed only", {.claim = true, .this_boot = true}, ADOPT_AGAIN},
         {"orphaned job", {.claim = true, .this_boot = true, .went = true}, ADOPT_RESUME},
-        {"beyond help", {.claim = true, .this_boot = true, .went = true, .spent = true}, ADOPT_KILL},
+        {"beyond help",
+         {.claim = true, .this_boot = true, .went = true, .spent = true},
+         ADOPT_KILL},
         {"ended", {.claim = true, .this_boot = true, .exit = true, .went = true}, ADOPT_ENDED},
         {"ended before a restart", {.claim = true, .exit = true, .went = true}, ADOPT_ENDED},
         {"machine restarted", {.claim = true, .went = true}, ADOPT_REBOOTED},

@@ -40,7 +40,8 @@ static void the_process_has_nothing_it_needs_not(void **state)
     assert_true(json_is_false(json_object_get(p, "terminal")));
     assert_int_equal(json_integer_value(json_object_get(json_object_get(p, "user"), "uid")), 7);
     assert_int_equal(json_object_size(json_object_get(p, "capabilities")), 5);
-    json_object_foreach(json_object_get(p, "capabilities"), set, v) assert_int_equal(json_array_size(v), 0);
+    json_object_foreach(json_object_get(p, "capabilities"), set, v)
+        assert_int_equal(json_array_size(v), 0);
     json_t *args = json_object_get(p, "args");
     assert_string_equal(json_string_value(json_array_get(args, 0)), BUNDLE_INIT);
     assert_string_equal(json_string_value(json_array_get(args, 4)), "a \"quoted\"\n\\ word");
@@ -112,8 +113,9 @@ static void the_filter_compiles_and_is_json(void **state)
     strbuf_init(&slow, 1 << 20);
     assert_int_equal(seccomp_filter_base64(&raw, NULL), 0);
     seccomp_filter_json(&slow);
-    assert_true(raw.n > 2000 && raw.n % 4 == 0 && strspn(raw.p, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijkl"
-                                                                "mnopqrstuvwxyz0123456789+/=") == raw.n);
+    assert_true(raw.n > 2000 && raw.n % 4 == 0 &&
+                strspn(raw.p, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijkl"
+                              "mnopqrstuvwxyz0123456789+/=") == raw.n);
     json_t *j = json_loads(slow.p, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(j);
     json_decref(j);
@@ -132,7 +134,8 @@ static void a_command_inside_is_no_stronger(void **state)
     json_t *j = json_loads(b.p, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(j);
     assert_true(json_is_true(json_object_get(j, "noNewPrivileges")));
-    assert_int_equal(json_array_size(json_object_get(json_object_get(j, "capabilities"), "bounding")), 0);
+    assert_int_equal(
+        json_array_size(json_object_get(json_object_get(j, "capabilities"), "bounding")), 0);
     assert_string_equal(json_string_value(json_object_get(j, "cwd")), "/");
     json_decref(j);
     strbuf_reset(&b);

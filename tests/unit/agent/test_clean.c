@@ -16,8 +16,10 @@ static void keep(int logs, const char *name, size_t bytes, int64_t age_s)
 
 static void the_oldest_logs_go_first(void **state)
 {
-    static const struct { int64_t keep; const char *left; } cases[] = {
-        {10000, "abc"}, {700, "abc"}, {699, "bc"}, {600, "bc"}, {399, "c"}, {300, "c"}, {299, ""}, {0, ""},
+    static const struct { int64_t keep; const char *left;
+    } cases[] = {
+        {10000, "abc"}, {700, "abc"}, {699, "bc"}, {600, "bc"},
+        {399, "c"},     {300, "c"},   {299, ""},   {0, ""},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -54,9 +54,24 @@ static void ends_are_told(void **state)
         {"exit code", {"/bin/sh", "-c", "exit 7"}, 7, 0, "", ""},
         {"signal", {"/bin/sh", "-c", "kill -KILL $$"}, 137, 9, "", ""},
         {"core signal", {"/bin/sh", "-c", "kill -SEGV $$"}, 139, 11, "", ""},
-        {"no command", {"/no/such"}, 127, 0, "", "rota: cannot run /no/such: there is no such command\n"},
-        {"not executable", {"/etc/hosts"}, 126, 0, "", "rota: cannot run /etc/hosts: Permission denied\n"},
-        {"both streams", {"/bin/sh", "-c", "echo out; echo err >&2; printf end"}, 0, 0, "out\nend", "err\n"},
+        {"no command",
+         {"/no/such"},
+         127,
+         0,
+         "",
+         "rota: cannot run /no/such: there is no such command\n"},
+        {"not executable",
+         {"/etc/hosts"},
+         126,
+         0,
+         "",
+         "rota: cannot run /etc/hosts: Permission denied\n"},
+        {"both streams",
+         {"/bin/sh", "-c", "echo out; echo err >&2; printf end"},
+         0,
+         0,
+         "out\nend",
+         "err\n"},
         {"empty lines", {"/bin/sh", "-c", "printf '\\n\\nx\\n'"}, 0, 0, "\n\nx\n", ""},
         {"stdin is empty", {"/bin/cat"}, 0, 0, "", ""},
         {"job outlived by a child", {"/bin/sh", "-c", "sleep 60 & exit 3"}, 3, 0, "", ""},
@@ -130,7 +145,7 @@ static void a_bare_sleep_dies_at_once(void **state)
     rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
     struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
     assert_int_equal(m.end.signal, SIGTERM);
-    assert_true(net_now_ms() - from < 2000);
+    assert_true(net_now_ms() - from < rig_ms(2000));
     rig_clean(&rig, s.ref);
 }
 
@@ -152,7 +167,8 @@ static void a_trap_runs_in_its_grace(void **state)
 static void who_ignores_term_is_killed_at_the_grace(void **state)
 {
     (void)state;
-    struct container_spec s = rig_shell(&rig, "trap '' TERM; echo ready; while :; do sleep 0.05; done");
+    struct container_spec s = rig_shell(&rig,
+                                        "trap '' TERM; echo ready; while :; do sleep 0.05; done");
     rig_create(&rig, &s);
     rig.driver.ops->go(rig.driver.self, s.ref);
     rig_until_said(&rig, s.ref, "ready");
@@ -161,7 +177,7 @@ static void who_ignores_term_is_killed_at_the_grace(void **state)
     rig.driver.ops->stop(rig.driver.self, s.ref, 150); /* a shorter grace counts */
     struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
     assert_int_equal(m.end.signal, SIGKILL);
-    assert_in_range(net_now_ms() - from, 150, 3000);
+    assert_in_range(net_now_ms() - from, 150, rig_ms(3000));
     rig_clean(&rig, s.ref);
 }
 
@@ -207,7 +223,7 @@ static void the_time_limit_ends_it_and_is_told(void **state)
     struct member_report m = rig_run(&rig, &s);
     assert_true(m.end.timed_out);
     assert_int_equal(m.end.signal, SIGTERM);
-    assert_in_range(net_now_ms() - from, 100, 5000);
+    assert_in_range(net_now_ms() - from, 100, rig_ms(5000));
     rig_clean(&rig, s.ref);
 }
 

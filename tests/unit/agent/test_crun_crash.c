@@ -166,9 +166,10 @@ static void an_agent_killed_at_any_step_leaves_nothing_odd(void **state)
         agent_until_killed(s.ref, us);
         /* Either it was cleaned or never begun and vanishes, or it ends as it should. */
         rig.driver.ops->go(rig.driver.self, s.ref);
-        for (int64_t until = net_now_ms() + 10000;; rig_turn(&rig, 1)) {
+        for (int64_t until = net_now_ms() + rig_ms(10000);; rig_turn(&rig, 1)) {
             if (!rig_report(&rig, s.ref, &m) || m.phase >= MEMBER_EXITED) break;
-            if (net_now_ms() > until) fail_msg("at %u us: still %s", us, member_phase_name(m.phase));
+            if (net_now_ms() > until)
+                fail_msg("at %u us: still %s", us, member_phase_name(m.phase));
         }
         if (rig_report(&rig, s.ref, &m)) {
             if (m.phase == MEMBER_EXITED) assert_int_equal(m.end.exit_code, 6);
@@ -327,9 +328,10 @@ static void a_supervisor_killed_at_any_moment_runs_it_at_most_once(void **state)
             rig_turn(&rig, 0);
         for (int64_t until = proc_mono_us() + us; proc_mono_us() < until;) rig_turn(&rig, 0);
         kills += kill_recorded_shim(s.ref, SIGKILL);
-        for (int64_t until = net_now_ms() + 10000;; rig_turn(&rig, 1)) {
+        for (int64_t until = net_now_ms() + rig_ms(10000);; rig_turn(&rig, 1)) {
             if (!rig_report(&rig, s.ref, &m) || m.phase >= MEMBER_EXITED) break;
-            if (net_now_ms() > until) fail_msg("at %d us: still %s", us, member_phase_name(m.phase));
+            if (net_now_ms() > until)
+                fail_msg("at %d us: still %s", us, member_phase_name(m.phase));
         }
         if (rig_report(&rig, s.ref, &m)) {
             size_t n;

@@ -133,7 +133,8 @@ static void a_flood_rotates_and_keeps_counting(void **state)
 {
     (void)state;
     /* 24 MB in long lines without end: parts of 16 KiB, two files */
-    struct container_spec s = rig_shell(&rig, "head -c 24000000 /dev/zero | tr '\\0' x; echo; echo last");
+    struct container_spec s = rig_shell(&rig,
+                                        "head -c 24000000 /dev/zero | tr '\\0' x; echo; echo last");
     s.mem_bytes = 256 << 20;
     rig_run(&rig, &s);
     assert_int_equal(rig_memo(&rig, s.ref, "exit", "status"), 0);

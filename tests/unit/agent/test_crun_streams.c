@@ -59,7 +59,8 @@ static void client_start(struct client *c, struct member_ref ref, const char *co
     c->fd = pair[0];
     struct net_conn *conn =
         net_conn_adopt_fd(rig.loop, pair[1], true, &(struct net_conn_opts){0}, &none, NULL);
-    if (rig.driver.ops->exec(rig.driver.self, ref, argv, tty, conn, &err) < 0) fail_msg("%s", err.text);
+    if (rig.driver.ops->exec(rig.driver.self, ref, argv, tty, conn, &err) < 0)
+        fail_msg("%s", err.text);
 }
 
 static void client_send(struct client *c, enum carry_type type, const void *data, size_t n)
@@ -153,9 +154,17 @@ static void commands_run_inside(void **state)
         {{"/bin/sh", "-c", "exit 42"}, 42, 0, "", ""},
         {{"true"}, 0, 0, "", ""},
         {{"/bin/sh", "-c", "echo out; echo err >&2"}, 0, 0, "out\n", "err\n"},
-        {{"/bin/sh", "-c", "id -u; hostname; pwd; echo $HOME"}, 0, 0, "31337\nbox\n/tmp\n/home/me\n", ""},
-        {{"/bin/sh", "-c", "grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'"},
-         0, 0, "CapEff:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n", ""},
+        {{"/bin/sh", "-c", "id -u; hostname; pwd; echo $HOME"},
+         0,
+         0,
+         "31337\nbox\n/tmp\n/home/me\n",
+         ""},
+        {{"/bin/sh", "-c",
+          "grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'"},
+         0,
+         0,
+         "CapEff:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n",
+         ""},
         {{"/bin/sh", "-c", "kill -TERM $$"}, 143, 15, "", ""},
         {{"/no/such"}, 127, 0, "", NULL},
     };
@@ -182,7 +191,8 @@ static void commands_run_inside(void **state)
 
 static void a_command_counts_in_the_containers_limits(void **state)
 {
-    static const char *const argv[] = {"/bin/sh", "-c", "head -c 300m /dev/zero | tail; exit $?", NULL};
+    static const char *const argv[] = {"/bin/sh", "-c", "head -c 300m /dev/zero | tail; exit $?",
+                                       NULL};
     (void)state;
     struct container_spec s = start("sleep 60", false, false);
     struct client c;
@@ -243,7 +253,8 @@ static void a_terminal_has_size_and_keys(void **state)
 
 static void a_client_that_leaves_takes_its_command_along(void **state)
 {
-    static const char *const argv[] = {"/bin/sh", "-c", "echo $$ > /tmp/pid; echo on; exec sleep 60", NULL};
+    static const char *const argv[] = {"/bin/sh", "-c",
+                                       "echo $$ > /tmp/pid; echo on; exec sleep 60", NULL};
     (void)state;
     struct container_spec s = start(
         "while ! [ -s /tmp/pid ]; do sleep 0.01; done; p=$(cat /tmp/pid); "
@@ -283,11 +294,13 @@ static void what_does_not_run_takes_no_command(void **state)
     struct err err = {0};
     (void)state;
     struct member_ref nobody = {4711, 1, 0};
-    assert_int_equal(rig.driver.ops->exec(rig.driver.self, nobody, argv, false, NULL, &err), ERR_NOT_FOUND);
+    assert_int_equal(rig.driver.ops->exec(rig.driver.self, nobody, argv, false, NULL, &err),
+                     ERR_NOT_FOUND);
     struct container_spec s = rig_shell(&rig, "true");
     rig_create(&rig, &s);
     rig_until(&rig, s.ref, MEMBER_READY);
-    assert_int_equal(rig.driver.ops->exec(rig.driver.self, s.ref, argv, false, NULL, &err), ERR_CONFLICT);
+    assert_int_equal(rig.driver.ops->exec(rig.driver.self, s.ref, argv, false, NULL, &err),
+                     ERR_CONFLICT);
     rig_clean(&rig, s.ref);
 }
 
@@ -329,7 +342,8 @@ static void much_input_waits_for_a_slow_job_and_a_stop_does_not(void **state)
     struct container_spec s = start("sleep 60", true, false);
     memset(block, 'x', sizeof(block));
     while (rc == 0 && sent++ < 10000)
-        rc = rig.driver.ops->attach_input(rig.driver.self, s.ref, CARRY_STDIN, block, sizeof(block), &err);
+        rc = rig.driver.ops->attach_input(rig.driver.self, s.ref, CARRY_STDIN, block, sizeof(block),
+                                          &err);
     assert_int_equal(rc, ERR_UNAVAILABLE); /* bounded, not swallowed */
     rig.driver.ops->stop(rig.driver.self, s.ref, 10000);
     assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.signal, SIGTERM);
@@ -340,7 +354,8 @@ static void a_job_on_a_terminal(void **state)
 {
     uint8_t size[4];
     (void)state;
-    struct container_spec s = start("stty -echo; echo go; read x; stty size; tty; echo \"$x\"; exit 4", false, true);
+    struct container_spec s = start(
+        "stty -echo; echo go; read x; stty size; tty; echo \"$x\"; exit 4", false, true);
     rig_until_said(&rig, s.ref, "go");
     carry_resize_put(size, 44, 99);
     put_input(s.ref, CARRY_RESIZE, size, sizeof(size));
@@ -358,8 +373,9 @@ static void a_closed_input_says_so(void **state)
     struct err err = {0};
     (void)state;
     struct container_spec s = start("sleep 60", false, false);
-    assert_int_equal(rig.driver.ops->attach_input(rig.driver.self, s.ref, CARRY_STDIN, "x", 1, &err),
-                     ERR_CONFLICT);
+    assert_int_equal(
+        rig.driver.ops->attach_input(rig.driver.self, s.ref, CARRY_STDIN, "x", 1, &err),
+        ERR_CONFLICT);
     uint8_t term = SIGTERM; /* a person's signal needs no input */
     put_input(s.ref, CARRY_SIGNAL, &term, 1);
     assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.signal, SIGTERM);

@@ -12,7 +12,8 @@ static bool interpret(const struct bpf_insn *p, uint32_t n, uint32_t type, uint3
                       uint32_t major, uint32_t minor)
 {
     uint64_t r[11] = {0};
-    struct bpf_cgroup_dev_ctx ctx = {.access_type = (access << 16) + type, .major = major, .minor = minor};
+    struct bpf_cgroup_dev_ctx ctx = {
+        .access_type = (access << 16) + type, .major = major, .minor = minor};
     uint32_t steps = 0;
     for (uint32_t pc = 0; pc < n && steps++ < 10000; pc++) {
         const struct bpf_insn *i = &p[pc];

@@ -82,7 +82,8 @@ static void own_directories_are_made_where_there_are_none(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct rootfs_user u = {.uid = 31337, .gid = 4, .hostname = "box", .workdir = cases[i].path};
+        struct rootfs_user u = {
+            .uid = 31337, .gid = 4, .hostname = "box", .workdir = cases[i].path};
         struct err err = {0};
         int rc = fill(&u, &err);
         if (cases[i].says) {

@@ -108,7 +108,8 @@ static void empty_living_and_unknown_are_three(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_controller_is_found_by_its_whole_name, open_dir, close_dir),
+        cmocka_unit_test_setup_teardown(a_controller_is_found_by_its_whole_name, open_dir,
+                                        close_dir),
         cmocka_unit_test_setup_teardown(figures_are_read_or_unknown, open_dir, close_dir),
         cmocka_unit_test_setup_teardown(empty_living_and_unknown_are_three, open_dir, close_dir),
     };

@@ -117,8 +117,13 @@ static void seen_done(struct seen *s)
 static void texts_come_back_byte_for_byte(void **state)
 {
     static char long_line[40000];
-    const struct str texts[] = {STR(""), STR("line\n"), STR("no end"), STR("\n\n\n"), STR("a\0b\r\n\tc\n"),
-                                STR("P o F \n000000000001 x\n"), {long_line, sizeof(long_line)}};
+    const struct str texts[] = {STR(""),
+                                STR("line\n"),
+                                STR("no end"),
+                                STR("\n\n\n"),
+                                STR("a\0b\r\n\tc\n"),
+                                STR("P o F \n000000000001 x\n"),
+                                {long_line, sizeof(long_line)}};
     (void)state;
     memset(long_line, 'x', sizeof(long_line));
     long_line[20000] = '\n';
@@ -242,10 +247,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_come_back_byte_for_byte),
-        cmocka_unit_test_setup_teardown(an_unfinished_line_is_shown_soon_and_goes_on, open_dir, close_dir),
+        cmocka_unit_test_setup_teardown(an_unfinished_line_is_shown_soon_and_goes_on, open_dir,
+                                        close_dir),
         cmocka_unit_test_setup_teardown(files_turn_over_and_the_oldest_go, open_dir, close_dir),
-        cmocka_unit_test_setup_teardown(a_successor_counts_on_behind_a_torn_line, open_dir, close_dir),
-        cmocka_unit_test_setup_teardown(draining_ends_though_somebody_holds_the_pipe, open_dir, close_dir),
+        cmocka_unit_test_setup_teardown(a_successor_counts_on_behind_a_torn_line, open_dir,
+                                        close_dir),
+        cmocka_unit_test_setup_teardown(draining_ends_though_somebody_holds_the_pipe, open_dir,
+                                        close_dir),
         cmocka_unit_test(records_are_parsed_strictly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
