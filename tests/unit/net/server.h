@@ -5,6 +5,8 @@
 #include "net/http_server.h"
 #include "test.h"
 
+enum { LARGE_BYTES = 100000 };
+
 struct world {
     int fds; /* open before the case */
     struct net_loop *loop;
@@ -69,6 +71,10 @@ static inline void handler(void *arg, struct http_req *r)
         (void)err_set(&e, ERR_CONFLICT, "it \"is\" there");
         err_field(&e, "name");
         http_reply_err(r, &e);
+    } else if (str_eq(r->path, STR("/large"))) {
+        char *p = mem_array(LARGE_BYTES, 1);
+        http_reply(r, 200, NULL, str_n(p, LARGE_BYTES));
+        mem_free(p);
     } else if (str_eq(r->path, STR("/free"))) {
         http_server_free(STEAL(w->server));
         http_reply(r, 200, NULL, STR(""));

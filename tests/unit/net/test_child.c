@@ -165,6 +165,31 @@ static void signals_are_reset(void **state)
     assert_string_equal(w->out.p, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
 }
 
+/* A child tied to us ends when we do. */
+static void dies_with_parent(void **state)
+{
+    (void)state;
+    int p[2];
+    char byte;
+    assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) { /* starts a child that holds the pipe, and is gone */
+        const char *const argv[] = {"sleep", "1000", NULL};
+        struct child_spec spec = {.argv = argv, .parent_death_signal = SIGKILL, .n_fds = 1,
+                                  .fds = {{p[1], 3}}, .inherit_stdio = true};
+        static const struct child_ops quiet = {NULL, NULL};
+        struct net_loop *l = net_loop_new();
+        _exit(child_spawn(l, &spec, &quiet, NULL, NULL) != NULL ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    close(p[1]);
+    assert_int_equal(read(p[0], &byte, 1), 0); /* until the grandchild is dead */
+    close(p[0]);
+}
+
 static void failures(void **state)
 {
     struct world *w = *state;
@@ -292,7 +317,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(codes), CASE(output), CASE(stdin_is_empty_or_given), CASE(descriptors),
-        CASE(environment), CASE(signals_are_reset), CASE(failures), CASE(prepares),
+        CASE(environment), CASE(signals_are_reset), CASE(dies_with_parent), CASE(failures),
+        CASE(prepares),
         CASE(signalled), CASE(given_up), CASE(outlives_the_loop), CASE(grandchild),
         CASE(waited_for), CASE(many),
     };

@@ -1,76 +1,11 @@
-/* Connections in pairs: bytes both ways, ends and failures, back-pressure,
- * deadlines, and two of them joined by a relay. */
+/* Connections in pairs: bytes both ways, ends and failures, back-pressure and
+ * deadlines. */
 #include <errno.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "net/conn.h"
-#include "test.h"
-
-struct world {
-    int fds; /* open before the case */
-    struct net_loop *loop;
-    struct net_listener *listener;
-    struct net_conn_opts opts; /* of the accepted side */
-    struct raw near, far;      /* dialled, accepted */
-    struct raw near2, far2;    /* a second pair */
-    int accepted;
-    char addr[80];
-    struct net_relay *joined;
-    int relays_done;
-    struct net_relay_result relay;
-};
-
-static void on_accept(void *arg, int fd)
-{
-    struct world *w = arg;
-    struct raw *r = w->accepted++ == 0 ? &w->far : &w->far2;
-    raw_init(r);
-    r->conn = net_conn_adopt_fd(w->loop, fd, true, &w->opts, &raw_ops, r);
-}
-
-static int setup(void **state)
-{
-    struct world *w = mem_alloc(sizeof(*w));
-    w->fds = test_fds();
-    w->loop = net_loop_new();
-    *state = w;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    if (w->joined != NULL) net_relay_close(w->joined);
-    raw_done(&w->near);
-    raw_done(&w->far);
-    raw_done(&w->near2);
-    raw_done(&w->far2);
-    net_listener_close(w->listener);
-    net_loop_free(w->loop);
-    assert_int_equal(test_fds(), w->fds);
-    mem_free(w);
-    return 0;
-}
-
-static struct world *listen_on(void **state, const char *addr)
-{
-    struct world *w = *state;
-    struct err err = {0};
-    w->listener = net_listen(w->loop, str_of(addr), NULL, on_accept, w, &err);
-    if (w->listener == NULL) fail_msg("%s", err.text);
-    assert_true(TEXT_SET(w->addr, net_listener_addr(w->listener)));
-    return w;
-}
-
-static struct world *pair(void **state)
-{
-    struct world *w = listen_on(state, "127.0.0.1:0");
-    raw_dial(w->loop, &w->near, str_of(w->addr), NULL);
-    WAIT(w->loop, w->near.open && w->accepted == 1);
-    return w;
-}
+#include "pair.h"
 
 static void both_ways(void **state)
 {
@@ -90,6 +25,17 @@ static void both_ways(void **state)
     gid_t gid;
     pid_t pid;
     assert_false(net_conn_peer_cred(w->near.conn, &uid, &gid, &pid));
+}
+
+/* A name may stand for several addresses: the one that answers is taken. */
+static void by_name(void **state)
+{
+    struct world *w = listen_on(state, "127.0.0.1:0");
+    text_fmt(w->addr, sizeof(w->addr), "localhost:%u", (unsigned)net_listener_port(w->listener));
+    raw_dial(w->loop, &w->near, str_of(w->addr), NULL);
+    raw_send(&w->near, "by name");
+    WAIT(w->loop, w->accepted == 1 && has(&w->far.got, "by name"));
+    assert_ptr_equal(net_conn_loop(w->near.conn), w->loop);
 }
 
 static void half_close(void **state)
@@ -146,6 +92,25 @@ static void finish_flushes(void **state)
     WAIT(w->loop, w->far.eof);
     assert_int_equal(w->far.got.n, n);
     assert_int_equal(w->far.why.code, 0);
+}
+
+/* The peer ended long ago and reads slowly what is still queued for it. */
+static void finish_after_eof(void **state)
+{
+    struct world *w = pair(state);
+    net_conn_shutdown(w->near.conn);
+    WAIT(w->loop, w->far.eof);
+    net_conn_pause(w->near.conn);
+    size_t n = 16 * 1024 * 1024;
+    char *p = mem_array(n, 1);
+    (void)net_conn_write(w->far.conn, str_n(p, n));
+    mem_free(p);
+    net_conn_finish(STEAL(w->far.conn));
+    test_turns(w->loop, 5);
+    net_conn_resume(w->near.conn);
+    WAIT(w->loop, w->near.closed);
+    assert_int_equal(w->near.got.n, n);
+    assert_int_equal(w->near.why.code, 0);
 }
 
 static void back_pressure(void **state)
@@ -367,6 +332,22 @@ static void handed_over_listener(void **state)
     assert_int_equal(err.code, ERR_INVALID);
 }
 
+static void listener_refusals(void **state)
+{
+    struct world *w = listen_on(state, "127.0.0.1:0");
+    const struct { const char *addr; int code; } rows[] = {
+        {w->addr, ERR_CONFLICT}, {"localhost:1", ERR_INVALID}, {"nonsense", ERR_INVALID},
+        {"unix:/nonexistent/directory/sock", ERR_IO}, {"192.0.2.1:1", ERR_IO},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct err err = {0};
+        assert_null(net_listen(w->loop, str_of(rows[i].addr), NULL, on_accept, w, &err));
+        if (err.code != rows[i].code) fail_msg("%s: %d %s", rows[i].addr, err.code, err.text);
+    }
+    struct err err = {0};
+    assert_null(net_dial(w->loop, STR("fd:5"), NULL, &raw_ops, w, &err));
+}
+
 static void closed_in_callback_data(struct net_conn *c, struct str data, void *arg)
 {
     (void)data;
@@ -385,195 +366,14 @@ static void closed_in_callback(void **state)
     WAIT(w->loop, closed && (w->near.eof || w->near.closed));
 }
 
-/* ---- relay ---- */
-
-static void on_relay(void *arg, const struct net_relay_result *r)
-{
-    struct world *w = arg;
-    w->relays_done++;
-    w->joined = NULL;
-    w->relay = *r;
-}
-
-/* near -> far = relay = near2 -> far2 */
-static struct world *relayed(void **state, int64_t idle_ms)
-{
-    struct world *w = pair(state);
-    raw_dial(w->loop, &w->near2, str_of(w->addr), NULL);
-    WAIT(w->loop, w->near2.open && w->accepted == 2);
-    w->joined = net_conn_relay(STEAL(w->far.conn), STEAL(w->near2.conn), idle_ms, on_relay, w);
-    return w;
-}
-
-static void relay_in_order(void **state)
-{
-    struct world *w = relayed(state, 0);
-    raw_send(&w->near, "hello");
-    WAIT(w->loop, has(&w->far2.got, "hello"));
-    raw_send(&w->far2, "worlds");
-    WAIT(w->loop, has(&w->near.got, "worlds"));
-    net_conn_shutdown(w->near.conn); /* one direction ends, the other goes on */
-    WAIT(w->loop, w->far2.eof);
-    assert_int_equal(w->relays_done, 0);
-    raw_send(&w->far2, "!");
-    net_conn_shutdown(w->far2.conn);
-    WAIT(w->loop, w->near.closed && w->relays_done == 1);
-    assert_string_equal(w->near.got.p, "worlds!");
-    assert_int_equal(w->relay.a_to_b, 5);
-    assert_int_equal(w->relay.b_to_a, 7);
-    assert_int_equal(w->relay.err.code, 0);
-    assert_int_equal(w->near.why.code, 0);
-}
-
-static void relay_passes_failure(void **state)
-{
-    struct world *w = relayed(state, 0);
-    raw_send(&w->near, "half");
-    WAIT(w->loop, has(&w->far2.got, "half"));
-    net_conn_abort(STEAL(w->near.conn));
-    WAIT(w->loop, w->far2.closed && w->relays_done == 1);
-    assert_int_equal(w->far2.why.code, ERR_IO); /* not an end in order */
-    assert_int_equal(w->relay.err.code, ERR_IO);
-}
-
-static void relay_holds_back(void **state)
-{
-    struct world *w = relayed(state, 0);
-    net_conn_pause(w->far2.conn);
-    char block[64 * 1024];
-    memset(block, 'y', sizeof(block));
-    size_t sent = 0;
-    int stalled = 0;
-    while (stalled < 20) { /* until nobody on the way takes any more */
-        size_t before = net_conn_queued(w->near.conn);
-        if (before < 128 * 1024) {
-            (void)net_conn_write(w->near.conn, str_n(block, sizeof(block)));
-            sent += sizeof(block);
-        }
-        test_turns(w->loop, 2);
-        stalled = net_conn_queued(w->near.conn) == before ? stalled + 1 : 0;
-    }
-    assert_true(sent < 64 * 1024 * 1024);
-    net_conn_resume(w->far2.conn);
-    WAIT(w->loop, w->far2.got.n == sent);
-}
-
-static void fill(char *p, size_t n, unsigned seed)
-{
-    for (size_t i = 0; i < n; i++) p[i] = (char)((i * 2654435761u + seed) >> 13);
-}
-
-/* Large traffic both ways at once, with readers that stop and go: nothing is lost,
- * doubled or reordered where copying turns into splicing. */
-static void relay_in_bulk(void **state)
-{
-    struct world *w = relayed(state, 0);
-    size_t n = 24 * 1024 * 1024, sent = 0;
-    char *there = mem_array(n, 1), *back = mem_array(n, 1);
-    fill(there, n, 1);
-    fill(back, n, 2);
-    int64_t end = net_now_ms() + LIMIT_MS;
-    for (int turn = 0; (w->far2.got.n < n || w->near.got.n < n) && net_now_ms() < end; turn++) {
-        if (turn % 40 == 10) net_conn_pause(w->far2.conn);
-        if (turn % 40 == 20) net_conn_pause(w->near.conn);
-        if (turn % 40 == 30) net_conn_resume(w->far2.conn);
-        if (turn % 40 == 39) net_conn_resume(w->near.conn);
-        size_t piece = turn % 7 == 0 ? 100 : 512 * 1024; /* small ones in between */
-        if (sent < n && net_conn_queued(w->near.conn) < 4 << 20) {
-            if (piece > n - sent) piece = n - sent;
-            (void)net_conn_write(w->near.conn, str_n(there + sent, piece));
-            (void)net_conn_write(w->far2.conn, str_n(back + sent, piece));
-            sent += piece;
-        }
-        test_turns(w->loop, 1);
-    }
-    net_conn_resume(w->far2.conn);
-    net_conn_resume(w->near.conn);
-    WAIT(w->loop, w->far2.got.n == n && w->near.got.n == n);
-    assert_memory_equal(w->far2.got.p, there, n);
-    assert_memory_equal(w->near.got.p, back, n);
-    net_conn_shutdown(w->near.conn);
-    WAIT(w->loop, w->far2.eof);
-    net_conn_shutdown(w->far2.conn);
-    WAIT(w->loop, w->relays_done == 1);
-    assert_int_equal(w->relay.a_to_b, n);
-    assert_int_equal(w->relay.b_to_a, n);
-    mem_free(there);
-    mem_free(back);
-}
-
-/* The target goes away while a pipe is full. */
-static void relay_cut_in_bulk(void **state)
-{
-    struct world *w = relayed(state, 0);
-    net_conn_pause(w->far2.conn);
-    size_t n = 32 * 1024 * 1024;
-    char *p = mem_array(n, 1);
-    (void)net_conn_write(w->near.conn, str_n(p, n));
-    mem_free(p);
-    test_turns(w->loop, 100);
-    assert_true(net_conn_queued(w->near.conn) > 0);
-    net_conn_abort(STEAL(w->far2.conn));
-    WAIT(w->loop, w->relays_done == 1 && w->near.closed);
-    assert_int_equal(w->relay.err.code, ERR_IO);
-    assert_int_equal(w->near.why.code, ERR_IO);
-}
-
-/* The source ends while its last bytes are still held. */
-static void relay_ends_in_bulk(void **state)
-{
-    struct world *w = relayed(state, 0);
-    net_conn_pause(w->far2.conn);
-    size_t n = 32 * 1024 * 1024;
-    char *p = mem_array(n, 1);
-    fill(p, n, 3);
-    (void)net_conn_write(w->near.conn, str_n(p, n));
-    net_conn_shutdown(w->near.conn);
-    test_turns(w->loop, 100);
-    net_conn_resume(w->far2.conn);
-    WAIT(w->loop, w->far2.eof);
-    assert_int_equal(w->far2.got.n, n);
-    assert_memory_equal(w->far2.got.p, p, n);
-    mem_free(p);
-    net_conn_finish(STEAL(w->far2.conn));
-    WAIT(w->loop, w->relays_done == 1 && w->near.closed);
-    assert_int_equal(w->near.why.code, 0);
-}
-
-static void relay_goes_silent(void **state)
-{
-    struct world *w = relayed(state, 30);
-    raw_send(&w->near, "x");
-    WAIT(w->loop, w->relays_done == 1);
-    assert_int_equal(w->relay.err.code, ERR_TIMEOUT);
-    WAIT(w->loop, w->near.closed && w->far2.closed);
-}
-
-static void relay_closed(void **state)
-{
-    struct world *w = pair(state);
-    raw_dial(w->loop, &w->near2, str_of(w->addr), NULL);
-    WAIT(w->loop, w->near2.open && w->accepted == 2);
-    struct net_relay *r =
-        net_conn_relay(STEAL(w->far.conn), STEAL(w->near2.conn), 0, on_relay, w);
-    net_relay_close(r);
-    WAIT(w->loop, w->near.closed && w->far2.closed);
-    assert_int_equal(w->relays_done, 0);
-}
-
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(both_ways), CASE(half_close), CASE(reset), CASE(bytes_before_close),
-        CASE(finish_flushes), CASE(back_pressure), CASE(queue_bound), CASE(silence),
-        CASE(deadline), CASE(dial_failures), CASE(dial_timeout), CASE(unread_comes_again),
-        CASE(released_fd), CASE(unix_sockets), CASE(out_of_descriptors),
-        CASE(handed_over_listener),
-        CASE(closed_in_callback), CASE(relay_in_order), CASE(relay_passes_failure),
-        CASE(relay_holds_back), CASE(relay_in_bulk),
-        CASE(relay_cut_in_bulk), CASE(relay_ends_in_bulk), CASE(relay_goes_silent),
-        CASE(relay_closed),
+        CASE(both_ways), CASE(by_name), CASE(half_close), CASE(reset), CASE(bytes_before_close),
+        CASE(finish_flushes), CASE(finish_after_eof), CASE(back_pressure), CASE(queue_bound),
+        CASE(silence), CASE(deadline), CASE(dial_failures), CASE(dial_timeout),
+        CASE(unread_comes_again), CASE(released_fd), CASE(unix_sockets), CASE(out_of_descriptors),
+        CASE(handed_over_listener), CASE(listener_refusals), CASE(closed_in_callback),
     };
     return RUN(tests);
 }

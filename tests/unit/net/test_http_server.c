@@ -144,6 +144,39 @@ static void flood_behind_held(void **state)
     strbuf_done(&one);
 }
 
+/* A client that asks much and reads nothing gets no more than a bounded queue. */
+static void unread_answers(void **state)
+{
+    struct world *w = start(state, (struct http_server_opts){.write_idle_ms = 5000});
+    struct strbuf b;
+    strbuf_init(&b, 1 << 20);
+    for (int i = 0; i < 200; i++) strbuf_puts(&b, ONE("/large"));
+    net_conn_pause(w->raw.conn);
+    (void)net_conn_write(w->raw.conn, strbuf_str(&b));
+    test_turns(w->loop, 300);
+    int stuck = w->requests;
+    assert_in_range(stuck, 1, 199);
+    test_turns(w->loop, 100);
+    assert_int_equal(w->requests, stuck);
+    net_conn_resume(w->raw.conn);
+    WAIT(w->loop, w->requests == 200 && w->raw.got.n > 200 * LARGE_BYTES);
+    assert_int_equal(text_count(&w->raw.got, "200 OK"), 200);
+    strbuf_done(&b);
+}
+
+static void target_forms(void **state)
+{
+    struct world *w = start(state, (struct http_server_opts){0});
+    raw_send(&w->raw, "GET http://other/a/b?q=1 HTTP/1.1\r\nHost: a\r\n\r\n"
+                      "GET http://other HTTP/1.1\r\nHost: a\r\n\r\n"
+                      "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"
+                      "GET http://other/query?q=%2B HTTP/1.1\r\nHost: a\r\n\r\n");
+    WAIT(w->loop, w->requests == 4 && has(&w->raw.got, "\r\n\r\n+"));
+    assert_true(has(&w->raw.got, "\r\n\r\n/a/bHTTP"));
+    assert_true(has(&w->raw.got, "\r\n\r\n/HTTP"));
+    assert_true(has(&w->raw.got, "\r\n\r\n*HTTP"));
+}
+
 static void refusals(void **state)
 {
     static const struct {
@@ -380,7 +413,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(answers), CASE(pieces), CASE(head_outlives_its_buffer), CASE(byte_by_byte),
         CASE(pipelined), CASE(pipelined_behind_held), CASE(flood_behind_held), CASE(refusals),
-        CASE(body_limit), CASE(expects_continue), CASE(large_body_sees_413), CASE(keep_alive_rules),
+        CASE(unread_answers), CASE(target_forms), CASE(body_limit), CASE(expects_continue),
+        CASE(large_body_sees_413), CASE(keep_alive_rules),
         CASE(slow_clients), CASE(trickling_head), CASE(held_and_left),
         CASE(left_without_callback), CASE(connections_are_counted), CASE(half_closed),
         CASE(unix_socket),

@@ -342,6 +342,55 @@ static void reloads(void **state)
     rmdir(dir);
 }
 
+/* near -(TLS)- far = relay = near2 -(plain)- far2: copied, with back-pressure. */
+struct second {
+    struct net_loop *loop;
+    struct raw far2;
+};
+
+static void on_accept2(void *arg, int fd)
+{
+    struct second *s = arg;
+    raw_init(&s->far2);
+    s->far2.conn = net_conn_adopt_fd(s->loop, fd, true, NULL, &raw_ops, &s->far2);
+}
+
+static void relayed(void **state)
+{
+    (void)state;
+    struct world w;
+    struct second second = {0};
+    struct raw near2;
+    open_pair(&w);
+    second.loop = w.loop;
+    struct net_listener *l = net_listen(w.loop, STR("127.0.0.1:0"), NULL, on_accept2, &second, NULL);
+    raw_dial(w.loop, &near2, net_listener_addr(l), NULL);
+    WAIT(w.loop, near2.open && second.far2.conn != NULL);
+    struct net_relay *r =
+        net_conn_relay(STEAL(w.far.conn), STEAL(near2.conn), 0, NULL, NULL);
+    size_t n = 16 * 1024 * 1024;
+    char *p = mem_array(n, 1);
+    for (size_t i = 0; i < n; i++) p[i] = (char)(i * 2654435761u >> 13);
+    net_conn_pause(second.far2.conn);
+    (void)net_conn_write(w.near.conn, str_n(p, n));
+    (void)net_conn_write(second.far2.conn, str_n(p, n));
+    WAIT(w.loop, w.near.got.n == n); /* one direction does not wait for the other */
+    assert_true(net_conn_queued(w.near.conn) > 0);
+    net_conn_resume(second.far2.conn);
+    WAIT(w.loop, second.far2.got.n == n);
+    assert_memory_equal(w.near.got.p, p, n);
+    assert_memory_equal(second.far2.got.p, p, n);
+    net_conn_close(STEAL(w.near.conn)); /* a cut on the TLS side resets the plain one */
+    WAIT(w.loop, second.far2.closed);
+    assert_int_equal(second.far2.why.code, ERR_IO);
+    (void)r; /* gone with its connections */
+    mem_free(p);
+    net_listener_close(l);
+    raw_done(&second.far2);
+    raw_done(&near2);
+    world_close(&w);
+}
+
 /* ---- HTTP over it ---- */
 
 static void handler(void *arg, struct http_req *r)
@@ -393,7 +442,7 @@ int main(void)
         cmocka_unit_test(who_is_let_in), cmocka_unit_test(bytes_and_ends),
         cmocka_unit_test(paused_over_the_end), cmocka_unit_test(a_cut_is_no_end),
         cmocka_unit_test(plain_bytes_to_tls), cmocka_unit_test(bad_settings),
-        cmocka_unit_test(reloads), cmocka_unit_test(https),
+        cmocka_unit_test(reloads), cmocka_unit_test(relayed), cmocka_unit_test(https),
     };
     return cmocka_run_group_tests(tests, make_certs, free_certs);
 }
