@@ -153,11 +153,7 @@ static void show_why(const struct why_view *w, struct strbuf *b)
         fmt_duration(b, w->since_ms);
         strbuf_puts(b, " already\n");
     }
-    if (w->place > 0) strbuf_fmt(b, "  place %u of %u in the queue\n", w->place, w->queue_length);
     if (w->blocker[0]) strbuf_fmt(b, "  behind %s: `rota why %s`\n", w->blocker, w->blocker);
-    if (w->nodes > 0 && w->place > 0)
-        strbuf_fmt(b, "  of %u machines: %u too small, %u busy, %u cordoned, %u unreachable\n",
-                   w->nodes, w->too_small, w->busy, w->cordoned, w->unreachable);
     if (w->retry_in_ms > 0) {
         strbuf_puts(b, "  tried again in ");
         fmt_duration(b, w->retry_in_ms);
