@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/cgroup.h"
 #include "programs/roles.h"
 
 enum { STEP_MS = 50, CLEAN_MS = 20000, MARGIN_MS = 40000, ROLES_MS = 20000 };
@@ -119,19 +120,13 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
     return rc < 0 && errno != ENOENT ? errno : 0;
 }
 
-/* The agent's folders in the cgroup trees, if they are empty: another agent of this
- * machine keeps its own. */
-static void remove_cgroups(void)
+/* The agent's folders in the control groups; another agent of this machine has its own. */
+static void remove_cgroups(const struct dev_options *o)
 {
-    static const char *const trees[] = {
-        "", "cpu", "cpuacct", "cpu,cpuacct", "cpuset", "memory", "devices", "freezer", "blkio",
-        "pids", "systemd", "unified", "net_cls", "net_prio", "perf_event", "hugetlb", "misc",
-    };
-    for (size_t i = 0; i < ARRAY_LEN(trees); i++) {
-        char path[96];
-        text_fmt(path, sizeof(path), "/sys/fs/cgroup/%s%srota", trees[i], trees[i][0] ? "/" : "");
-        (void)rmdir(path);
-    }
+    char state[DEV_PATH_MAX + 64];
+    struct cgroup_host h;
+    dev_path(o, "agent", state);
+    if (cgroup_host_open(state, &h, NULL) == 0) cgroup_host_remove(&h);
 }
 
 static int remove_all(const struct dev_options *o, struct err *err)
@@ -140,7 +135,7 @@ static int remove_all(const struct dev_options *o, struct err *err)
     if (problem > 0) return err_sys(err, ERR_IO, problem, "cannot remove %s", o->dir);
     if (problem < 0 && errno != ENOENT)
         return err_sys(err, ERR_IO, errno, "cannot remove %s", o->dir);
-    remove_cgroups();
+    if (strcmp(o->driver, "fake") != 0) remove_cgroups(o);
     return 0;
 }
 

@@ -171,6 +171,9 @@ class System:
     def __exit__(self, kind, value, trace):
         if kind is not None:
             self.show_logs()
+            if "ROTA_KEEP" in os.environ:  # a folder to copy the state to, for a look
+                shutil.copytree(self.dir, os.environ["ROTA_KEEP"], dirs_exist_ok=True,
+                                symlinks=True, ignore=shutil.ignore_patterns("sock", "*.fifo"))
             self.end()
             return False
         self.end()
@@ -304,6 +307,12 @@ class System:
         check(not os.path.exists(self.dir), f"{self.dir} is still there")
         mounts = [m for m in self.read_file("/proc/self/mountinfo").splitlines() if self.dir in m]
         check(not mounts, f"mounts are left: {mounts[:2]}")
+        tag = 2166136261  # the agent's control groups are named by its folder, FNV-1a
+        for c in f"{self.dir}/agent".encode():
+            tag = (tag ^ c) * 16777619 & 0xffffffff
+        groups = glob.glob(f"/sys/fs/cgroup/*/rota/{tag:08x}") + glob.glob(
+            f"/sys/fs/cgroup/rota/{tag:08x}")
+        check(not groups, f"control groups are left: {groups[:3]}")
         left = []
         for cmdline in glob.glob("/proc/[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
