@@ -36,6 +36,7 @@ struct net_loop {
     void (*hook)(void *arg);
     void *hook_arg;
     bool stopping, running;
+    const bool *until[2]; /* net_loop_run_until: what ends it; NULL: not in it */
     uint32_t work_n, work_limit;
     char *buffer;
     struct net_conn *orphans;
@@ -84,6 +85,9 @@ static void on_prepare(uv_prepare_t *h)
     if (l->deferred.n > 0) calls_run(&l->deferred);
     if (l->hook != NULL) l->hook(l->hook_arg);
     if (l->deferred.n == 0) uv_idle_stop(&l->idle);
+    /* A timer of this very turn may have ended the waiting: with no timer left the
+     * loop would now wait for ever. */
+    if (l->until[0] != NULL && (*l->until[0] || *l->until[1])) uv_stop(&l->uv);
 }
 
 void net_ignore_sigpipe(void)
@@ -167,8 +171,11 @@ bool net_loop_run_until(struct net_loop *l, const bool *done, int64_t timeout_ms
     CHECK(!l->running);
     l->running = true;
     l->stopping = false;
+    l->until[0] = done;
+    l->until[1] = &over;
     do uv_run(&l->uv, over ? UV_RUN_NOWAIT : UV_RUN_ONCE);
     while (!*done && !over && !l->stopping);
+    l->until[0] = l->until[1] = NULL;
     l->running = false;
     net_timer_free(t);
     return *done;

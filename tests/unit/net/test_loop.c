@@ -36,13 +36,13 @@ static void timers(void **state)
     (void)state;
     struct net_timer *a = net_timer_new(loop, note, "a"), *b = net_timer_new(loop, note, "b"),
                      *c = net_timer_new(loop, note, "c");
+    int64_t begin = net_now_ms();
     net_timer_set(a, 20, 0);
     net_timer_set(b, 5, 0);
     net_timer_set(c, 1, 0);
     net_timer_stop(c);
     assert_false(net_timer_armed(c));
     assert_true(net_timer_armed(a));
-    int64_t begin = net_now_ms();
     WAIT(loop, n_order == 2);
     assert_true(net_now_ms() >= begin + 19);
     assert_string_equal(order, "ba");
@@ -220,12 +220,31 @@ static void runs_and_stops(void **state)
     assert_true(net_now_ms() < begin + 4000);
 }
 
+static void set_true(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+/* A timer that is due when the loop begins runs before it waits. */
+static void what_is_due_at_once_is_not_waited_for(void **state)
+{
+    (void)state;
+    bool done = false;
+    struct net_timer *t = net_timer_new(loop, set_true, &done);
+    net_timer_set(t, 0, 0);
+    int64_t begin = net_now_ms();
+    assert_true(net_loop_run_until(loop, &done, 3000));
+    assert_true(net_now_ms() < begin + 2000);
+    net_timer_free(t);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(timers), CASE(timer_frees_itself), CASE(deferred), CASE(posts), CASE(workers),
         CASE(signals), CASE(watches), CASE(runs_and_stops),
+        CASE(what_is_due_at_once_is_not_waited_for),
     };
     return RUN(tests);
 }
