@@ -6,6 +6,7 @@
 #include "net/conn.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -200,9 +201,21 @@ void net_conn_set_deadline(struct net_conn *c, int64_t ms)
     conn_rearm(c);
 }
 
+/* It was we who slept, not the peer, when its bytes are there already. */
+static bool bytes_wait(const struct net_conn *c)
+{
+    struct pollfd p = {.fd = c->fd, .events = POLLIN};
+    return c->state == CONN_OPEN && !c->paused && !c->eof && poll(&p, 1, 0) == 1 &&
+           (p.revents & POLLIN) != 0;
+}
+
 static void conn_timed_out(struct net_conn *c)
 {
     bool deadline = c->deadline_ms > 0 && c->deadline_ms <= net_loop_now_ms(c->loop);
+    if (!deadline && bytes_wait(c)) {
+        c->last_ms = net_loop_now_ms(c->loop);
+        return;
+    }
     c->deadline_ms = 0;
     c->idle_ms = 0;
     if (c->state == CONN_OPEN && c->ops.on_idle != NULL) {

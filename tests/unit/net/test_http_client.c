@@ -234,7 +234,7 @@ static void bad_requests(void **state)
 static void timeouts(void **state)
 {
     struct world *w = start(state, (struct http_client_opts){0});
-    const struct http_request rq = {.method = "GET", .target = STR("/hold"), .timeout_ms = 20};
+    const struct http_request rq = {.method = "GET", .target = STR("/hold"), .timeout_ms = 150};
     (void)http_call(w->client, &rq, on_done, w);
     WAIT(w->loop, w->done == 1);
     assert_int_equal(w->err.code, ERR_TIMEOUT);

@@ -28,7 +28,7 @@ static int teardown(void **state)
 
 static void note(void *arg)
 {
-    order[n_order++] = *(const char *)arg;
+    if (n_order < (int)sizeof(order) - 1) order[n_order++] = *(const char *)arg;
 }
 
 static void timers(void **state)
@@ -47,10 +47,11 @@ static void timers(void **state)
     assert_true(net_now_ms() >= begin + 19);
     assert_string_equal(order, "ba");
     net_timer_set(c, 1, 1);
-    WAIT(loop, n_order == 5);
+    WAIT(loop, n_order >= 5);
     net_timer_free(c);
+    int n = n_order;
     test_turns(loop, 5);
-    assert_int_equal(n_order, 5);
+    assert_int_equal(n_order, n);
     net_timer_free(a);
     net_timer_free(NULL);
     (void)b; /* left to net_loop_free */

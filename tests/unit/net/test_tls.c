@@ -363,7 +363,8 @@ static void relayed(void **state)
     struct raw near2;
     open_pair(&w);
     second.loop = w.loop;
-    struct net_listener *l = net_listen(w.loop, STR("127.0.0.1:0"), NULL, on_accept2, &second, NULL);
+    struct net_listener *l =
+        net_listen(w.loop, STR("127.0.0.1:0"), NULL, on_accept2, &second, NULL);
     raw_dial(w.loop, &near2, net_listener_addr(l), NULL);
     WAIT(w.loop, near2.open && second.far2.conn != NULL);
     struct net_relay *r =
