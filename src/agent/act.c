@@ -163,7 +163,13 @@ static void clean(struct act *a, const struct have *have, struct member_ref ref)
 
 static void carry_out(struct act *a, const struct have *have, const struct plan_step *s)
 {
+    static const char *const names[] = {
+        [PLAN_CREATE] = "create", [PLAN_GO] = "go", [PLAN_SIGNAL] = "signal", [PLAN_STOP] = "stop",
+        [PLAN_CLEAN] = "clean",
+    };
     void *self = a->driver.self;
+    log_event(LOG_DEBUG, "act", LOG_S("step", names[s->act]), LOG_U("session", s->ref.session),
+              LOG_U("attempt", s->ref.attempt), LOG_U("member", s->ref.member));
     switch (s->act) {
     case PLAN_CREATE: create(a, have, s->ref); break;
     case PLAN_GO: a->driver.ops->go(self, s->ref); break;

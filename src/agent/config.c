@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/fmt.h"
 #include "base/mem.h"
+#include "net/log.h"
 #include "wire/table.h"
 
 #define FILE_MAX (256 * 1024)
@@ -58,6 +59,8 @@ static const struct wire_field config_fields[] = {
     WIRE_F_I64(struct agent_config, log_keep_bytes, "log_keep_bytes", .alias = "log_keep",
                .flags = WIRE_BYTES, .max = SLOT_MAX, .def = FMT_GIB,
                .doc = "logs of ended sessions kept on this node"),
+    WIRE_F_TEXT(struct agent_config, log_level, "log_level", .def_text = "info",
+                .doc = "debug, info, warn or error"),
 };
 static const struct wire_table config_table =
     WIRE_TABLE("agent configuration", struct agent_config, config_fields);
@@ -93,6 +96,7 @@ static const struct flag flags[] = {
      AT(reserve.mem_bytes)},
     {"simulated-gpus", "N", "GPUs to pretend (0)", FLAG_COUNT, AT(devices.simulated)},
     {"log-keep", "SIZE", "logs of ended sessions kept here (1G)", FLAG_BYTES, AT(log_keep_bytes)},
+    {"log-level", "LEVEL", "debug, info, warn or error (info)", FLAG_TEXT, AT(log_level)},
 };
 
 static int flag_set(const struct flag *f, const char *value, struct agent_config *c,
@@ -206,6 +210,10 @@ static int config_check(struct agent_config *c, struct err *err)
     }
     if (strcmp(c->driver, "crun") != 0 && strcmp(c->driver, "fake") != 0) {
         return err_set(err, ERR_INVALID, "--driver: expected crun or fake, got \"%s\"", c->driver);
+    }
+    enum log_level level;
+    if (!log_level_parse(str_of(c->log_level), &level)) {
+        return err_set(err, ERR_INVALID, "--log-level: expected debug, info, warn or error");
     }
     if (c->dir[0] != '/') {
         return err_set(err, ERR_INVALID, "--dir: expected an absolute path, got \"%.80s\"", c->dir);

@@ -30,6 +30,7 @@ struct agent_config {
     struct config_reserve reserve;
     struct config_devices devices;
     int64_t log_keep_bytes;
+    char log_level[8]; /* "debug", "info", "warn", "error" */
 };
 
 /* argv as main gets it; argv[0] names the program in messages.  --help prints and

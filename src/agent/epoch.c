@@ -2,17 +2,27 @@
 #include "agent/epoch.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/str.h"
 #include "host/file.h"
 
+#define LOCK_WAIT_MS 2000
+
 static int lock_dir(int dir, const char *path, int *ret, struct err *err)
 {
     int fd = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return err_sys(err, ERR_IO, errno, "open %s/lock", path);
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    /* A child of an agent that was just killed may hold it until it becomes another
+     * program: that takes no time, a living agent keeps it. */
+    int rc = flock(fd, LOCK_EX | LOCK_NB);
+    for (int waited = 0; rc != 0 && errno == EWOULDBLOCK && waited < LOCK_WAIT_MS; waited += 20) {
+        poll(NULL, 0, 20);
+        rc = flock(fd, LOCK_EX | LOCK_NB);
+    }
+    if (rc != 0) {
         int saved = errno;
         close(fd);
         if (saved == EWOULDBLOCK) {

@@ -124,6 +124,8 @@ static int take_answer(struct link *s, struct str body, bool *ret_news, struct e
         *ret_news = a.turn > s->turn || a.bodies.n > 0;
         s->other_seen = 0;
         s->turn = a.turn;
+        log_event(LOG_DEBUG, "wants", LOG_U("turn", a.turn), LOG_U("wants", a.wants.n),
+                  LOG_U("bodies", a.bodies.n));
         act_apply(s->o.act, &a);
         act_needs(s->o.act, &n_needs);
         if (n_needs > 0) s->dirty = true; /* ask at once */
@@ -188,6 +190,11 @@ static void make_request(struct link *s)
     CHECK(n <= SYNC_MEMBERS_MAX); /* act refuses to hold more */
     s->rq.members.v = list;
     s->rq.members.n = s->rq.members.cap = n;
+    for (uint32_t i = 0; i < n; i++) {
+        log_event(LOG_DEBUG, "report", LOG_U("seq", s->seq), LOG_U("session", list[i].ref.session),
+                  LOG_U("attempt", list[i].ref.attempt), LOG_U("member", list[i].ref.member),
+                  LOG_S("phase", member_phase_name(list[i].phase)));
+    }
     s->rq.need.v = (struct sync_need *)(uintptr_t)needs;
     s->rq.need.n = n_needs;
     strbuf_reset(&s->body);

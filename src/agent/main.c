@@ -183,7 +183,9 @@ int agent_main(int argc, char **argv)
         return 2;
     }
     if (help) return 0;
-    log_setup(LOG_INFO, LOG_LOGFMT, "agent");
+    enum log_level level = LOG_INFO;
+    log_level_parse(str_of(a.c.log_level), &level);
+    log_setup(level, LOG_LOGFMT, "agent");
     raise_nofile();
     umask(022); /* what is private says so itself; containers need the rest readable */
     a.loop = net_loop_new();
