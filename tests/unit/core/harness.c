@@ -141,7 +141,9 @@ enum verdict lab_step(struct lab *l, const struct event *ev)
 enum verdict lab_tick(struct lab *l, int64_t ms)
 {
     l->now_ms += ms;
-    return lab_step(l, &(struct event){.kind = EVENT_TICK});
+    enum verdict v = lab_step(l, &(struct event){.kind = EVENT_TICK});
+    assert_int_equal(v, VERDICT_OK);
+    return v;
 }
 
 char *lab_dump(const struct world *w)

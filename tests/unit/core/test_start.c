@@ -171,6 +171,20 @@ static void a_failing_member_ends_its_gang(void **state)
     lab_free(g.l);
 }
 
+/* "It never ran", of what was running: no retry, its gang ends. */
+static void a_running_member_that_never_ran(void **state)
+{
+    (void)state;
+    struct gang g = running_gang(true);
+    lab_set(g.l, g.n2, g.id, 1, MEMBER_FAILED, &(struct member_end){.exit_code = -1});
+    lab_report(g.l, g.n2);
+    assert_int_equal(lab_state(g.l, g.id), SESSION_STOPPING);
+    lab_settle(g.l);
+    assert_int_equal(lab_outcome(g.l, g.id), OUTCOME_FAILED);
+    assert_int_equal(lab_stored(g.l, g.id)->attempt, 1);
+    lab_free(g.l);
+}
+
 static void a_member_may_leave(void **state)
 {
     (void)state;
@@ -372,6 +386,7 @@ int main(void)
         cmocka_unit_test(every_pair_of_phases),
         cmocka_unit_test(a_gang_ends_with_its_main),
         cmocka_unit_test(a_failing_member_ends_its_gang),
+        cmocka_unit_test(a_running_member_that_never_ran),
         cmocka_unit_test(a_member_may_leave),
         cmocka_unit_test(ses1_ses10_failed_starts),
         cmocka_unit_test(fatal_is_not_tried_again),

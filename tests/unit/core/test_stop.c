@@ -116,6 +116,7 @@ static void bad_stops(void **state)
     assert_int_equal(lab_stop(l, id, -2), VERDICT_BAD_VALUE);
     assert_int_equal(lab_stop(l, id, INT64_MAX), VERDICT_BAD_VALUE);
     assert_int_equal(lab_state(l, id), SESSION_RUNNING);
+    assert_int_equal(lab_stop(l, id, INT64_C(3653) * 86400000), VERDICT_OK); /* the most there is */
     lab_free(l);
 }
 
