@@ -16,6 +16,8 @@ struct rig {
 };
 
 bool rig_possible(void); /* root and crun; says why not */
+/* So long on a usual machine; longer by ROTA_TEST_PATIENCE, a factor, on a slow one. */
+int64_t rig_ms(int64_t ms);
 void rig_open(struct rig *r);
 void rig_close(struct rig *r); /* checks that nothing at all is left */
 /* The agent ends; its containers do not. */
@@ -29,7 +31,7 @@ void rig_create(struct rig *r, const struct container_spec *spec);
 
 bool rig_report(struct rig *r, struct member_ref ref, struct member_report *ret);
 /* Runs the loop until the member has this phase (or a later one) and returns its
- * report; fails the test after ten seconds. */
+ * report; fails the test after ten seconds (rig_ms). */
 struct member_report rig_until(struct rig *r, struct member_ref ref, enum member_phase phase);
 void rig_until_gone(struct rig *r, struct member_ref ref);
 /* Until the text appears in what the member printed. */

@@ -108,7 +108,7 @@ static void client_read(struct client *c)
 
 static void client_until_said(struct client *c, const char *text)
 {
-    for (int64_t until = net_now_ms() + 10000; !strstr(c->out.p, text); rig_turn(&rig, 1)) {
+    for (int64_t until = net_now_ms() + rig_ms(10000); !strstr(c->out.p, text); rig_turn(&rig, 1)) {
         if (net_now_ms() > until) fail_msg("the command never said '%s' but '%s'", text, c->out.p);
         client_read(c);
     }
@@ -116,7 +116,7 @@ static void client_until_said(struct client *c, const char *text)
 
 static void client_until_end(struct client *c)
 {
-    for (int64_t until = net_now_ms() + 10000; !c->ended || !c->closed; rig_turn(&rig, 1)) {
+    for (int64_t until = net_now_ms() + rig_ms(10000); !c->ended || !c->closed; rig_turn(&rig, 1)) {
         if (net_now_ms() > until) fail_msg("the command does not end; it said '%.200s'", c->out.p);
         client_read(c);
     }
@@ -310,7 +310,7 @@ static void put_input(struct member_ref ref, enum carry_type type, const void *d
 {
     struct err err = {0};
     int rc;
-    for (int64_t until = net_now_ms() + 10000;; rig_turn(&rig, 1)) {
+    for (int64_t until = net_now_ms() + rig_ms(10000);; rig_turn(&rig, 1)) {
         rc = rig.driver.ops->attach_input(rig.driver.self, ref, (uint8_t)type, data, n, &err);
         if (rc != ERR_UNAVAILABLE) break;
         assert_true(net_now_ms() < until);
