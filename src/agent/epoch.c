@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "host/file.h"
 
-#define LOCK_WAIT_MS 2000
+#define LOCK_WAIT_MS 1000
 
 static int lock_dir(int dir, const char *path, int *ret, struct err *err)
 {

@@ -27,6 +27,7 @@ static void defaults(void **state)
     assert_string_equal(c.data_listen, "127.0.0.1:7413");
     assert_string_equal(c.driver, "crun");
     assert_string_equal(c.group, "default");
+    assert_string_equal(c.log_level, "info");
     assert_int_equal(c.cpu_milli, CONFIG_NOT_GIVEN);
     assert_int_equal(c.mem_bytes, CONFIG_NOT_GIVEN);
     assert_int_equal(c.reserve.cpu_milli, 0);
@@ -70,6 +71,7 @@ static void wrong_flags(void **state)
         {{"--name", "n", "--cpus", "0"}, "some CPU"},
         {{"--name", "n", "--mem", "-1"}, "expected a size"},
         {{"--name", "n", "--simulated-gpus", "17"}, "expected 0 to 16"},
+        {{"--name", "n", "--log-level", "loud"}, "expected debug, info"},
         {{"--name", "n", "--dir", "relative"}, "absolute path"},
         {{"--name", "n", "--config", "/nonexistent/x.yaml"}, "/nonexistent/x.yaml"},
     };
