@@ -25,7 +25,7 @@ enum adopt_verdict {
     ADOPT_ENDED,      /* report what the record says */
     ADOPT_CONNECT,    /* a supervisor is there: talk to it */
     ADOPT_KILL,       /* beyond help: kill, and say that the end is unknown */
-    ADOPT_AGAIN,      /* never ran: clean, so that it may be created again */
+    ADOPT_AGAIN,      /* never ran: prove it gone and say so, another attempt may */
     ADOPT_RESUME,     /* it runs or ran: a new supervisor goes on or finds the end */
 };
 

@@ -330,6 +330,7 @@ static void op_free(void *self)
     VEC_DONE(&c->execs);
     net_timer_free(c->retry);
     net_timer_free(c->tell);
+    cgroup_host_remove(&c->node.cgroups); /* stays while any container has its own below */
     crun_node_close(&c->node);
     mem_free(c);
 }

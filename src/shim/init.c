@@ -72,9 +72,11 @@ int init_main(char *const *argv)
      * every signal without a handler. */
     sigset_t all;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    /* The supervisor may be gone when it is told: that is not the job's affair. */
+    /* The supervisor may be gone when it is told: that is not the job's affair.
+     * Blocked, even an ignored signal would be kept and passed on. */
+    sigdelset(&all, SIGPIPE);
     signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &all, NULL);
     pid_t job = fork();
     if (job < 0) {
         say(argv[0], strerror(errno));

@@ -203,6 +203,7 @@ static int adopt(struct super *s, struct err *err)
     if (rc < 0) return rc;
     s->pidfd = proc_open(s->life.pid, (uint64_t)s->life.start, err);
     if (s->pidfd < 0) return 0; /* gone already: its record is all there is to do */
+    if (s->phase == SUPER_RUNNING) super_go_again(s);
     int out = reopen(s->life.pid, 1), err_stream = reopen(s->life.pid, 2);
     rc = log_start(&s->log, s->dir, out, err_stream, false, err);
     if (rc == 0 && s->life.timed_out) super_stop(s, s->conf.grace_ms);

@@ -59,6 +59,7 @@ int super_open(struct super *s, struct err *err); /* conf, socket, lock, first c
 int super_create(struct super *s, struct err *err);
 void super_created(struct super *s);  /* the runtime's create has ended */
 void super_go(struct super *s);
+void super_go_again(struct super *s); /* adopted after go: the barrier may still be shut */
 void super_ready(struct super *s);    /* init says that the job has begun */
 void super_stop(struct super *s, int64_t grace_ms);
 void super_signal(struct super *s, uint32_t no, int signum);
