@@ -197,7 +197,8 @@ static void show_node(const struct node_view *v, struct strbuf *b)
         term_safe(b, str_of(d->model));
         strbuf_puts(b, ", ");
         fmt_bytes(b, d->mem_bytes);
-        strbuf_fmt(b, "%s%s%s%s\n", d->simulated ? ", simulated" : "",
+        bool says_so = strstr(d->model, "simulated") != NULL;
+        strbuf_fmt(b, "%s%s%s%s\n", d->simulated && !says_so ? ", simulated" : "",
                    d->healthy ? "" : ", unhealthy", d->session[0] ? ", held by " : ", free",
                    d->session);
     }

@@ -38,8 +38,7 @@ void say(const char *fmt, ...)
 
 int say_err(const struct err *err, int code)
 {
-    if (err->field[0] && !strstr(err->text, err->field)) say("%s: %s", err->field, err->text);
-    else say("%s", err->text);
+    say("%s", err->text); /* texts name the field where it helps a person */
     return code;
 }
 

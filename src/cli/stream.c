@@ -117,6 +117,8 @@ static void start(struct stream *s)
     struct carry_target t = {s->session, s->member, s->input ? "attach" : "logs", query};
     s->carry = carry_open(s->api, &t, &carry_callbacks, s);
     if (s->paused) carry_pause(s->carry);
+    if (again && s->tail >= 0)
+        s->ops->on_notice(s->arg, STR("the stream was opened again: lines may be missing here"));
 }
 
 static void on_timer(void *arg) { start(arg); }

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -47,6 +48,11 @@ def program(name):
         if (folder / name).exists():
             return str(folder / name)
     raise Failure(f"{name} is not in {build}: run `make build`")
+
+
+def sanitized():
+    """Built to find errors: then it is neither small nor quick."""
+    return b"__asan_init" in pathlib.Path(program("rotad")).read_bytes()
 
 
 def wait_for(what, condition, seconds=30, step=0.02):
@@ -145,6 +151,7 @@ class System:
         self.cpus, self.mem, self.gpus = cpus, mem, gpus
         self.roles = {}
         self.dev = None
+        self.reports = ""
         self.forwarder = Forwarder(self.base + 1) if through else None
         self.env = dict(os.environ, HOME=self.dir, ROTA_URL=f"http://127.0.0.1:{self.base}",
                         ROTA_TOKEN_FILE=f"{self.dir}/manager/admin.token", NO_COLOR="1")
@@ -177,6 +184,7 @@ class System:
             self.end()
             return False
         self.end()
+        check(not self.reports, f"a sanitizer says: {self.reports}")
         self.check_nothing_left()
         return False
 
@@ -291,17 +299,31 @@ class System:
             os.makedirs(f"{self.dir}/run", mode=0o700, exist_ok=True)
             with open(f"{self.dir}/run/dev.json", "w", encoding="utf-8") as f:
                 json.dump({"dir": self.dir, "port": self.base, "driver": self.driver}, f)
-        result = subprocess.run([program("rotad"), "dev", "stop", "--dir", self.dir, "--purge",
-                                 "--grace", "1s"], capture_output=True, text=True, timeout=150)
-        if self.dev is not None and self.dev.poll() is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.dev.wait(20)
-            self.dev.kill()
-            self.dev.wait()
-        if result.returncode != 0:
-            print("rotad dev stop:", result.stderr.strip() or result.stdout.strip(),
-                  file=sys.stderr)
-            print(f"left for a look: {self.dir}", file=sys.stderr)
+        # Twice: what the roles say when they end can only be read before the folder goes.
+        for more in ([], ["--purge"]):
+            result = subprocess.run([program("rotad"), "dev", "stop", "--dir", self.dir, "--grace",
+                                     "1s", *more], capture_output=True, text=True, timeout=150)
+            if self.dev is not None and self.dev.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.dev.wait(20)
+                self.dev.kill()
+                self.dev.wait()
+            self.note_reports(result.stderr)
+            if result.returncode != 0:
+                print("rotad dev stop:", result.stderr.strip() or result.stdout.strip(),
+                      file=sys.stderr)
+                print(f"left for a look: {self.dir}", file=sys.stderr)
+                break
+
+    def note_reports(self, text=""):
+        """What sanitizers have said, if the build has them."""
+        for path in glob.glob(f"{self.dir}/run/*.log") + [f"{self.dir}/dev.out"]:
+            with contextlib.suppress(OSError):
+                text += self.read_file(path)
+        found = re.search(r"(ERROR: \w+Sanitizer|runtime error:)[^\n]*", text)
+        if found and not self.reports:
+            at = text.index(found.group(0))
+            self.reports = text[at:at + 3000]
 
     def check_nothing_left(self):
         check(not os.path.exists(self.dir), f"{self.dir} is still there")
