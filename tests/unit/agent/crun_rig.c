@@ -40,6 +40,8 @@ int64_t rig_ms(int64_t ms)
     return ms * factor;
 }
 
+bool rig_slow(void) { return rig_ms(1) > 1; }
+
 void rig_start_agent(struct rig *r)
 {
     struct err err = {0};
@@ -245,6 +247,13 @@ void rig_check_nothing_left(struct rig *r)
     assert_int_equal(file_read(AT_FDCWD, "/proc/self/mountinfo", mounts, 1024 * 1024, &n, NULL), 0);
     assert_null(strstr(mounts, r->state_dir));
     mem_free(mounts);
+}
+
+bool rig_v2(const struct rig *r)
+{
+    struct cgroup_host h;
+    assert_int_equal(cgroup_host_open(r->state_dir, &h, NULL), 0);
+    return h.parent.version == CGROUP_V2;
 }
 
 void rig_close(struct rig *r)

@@ -18,6 +18,7 @@ struct rig {
 bool rig_possible(void); /* root and crun; says why not */
 /* So long on a usual machine; longer by ROTA_TEST_PATIENCE, a factor, on a slow one. */
 int64_t rig_ms(int64_t ms);
+bool rig_slow(void); /* it says so */
 void rig_open(struct rig *r);
 void rig_close(struct rig *r); /* checks that nothing at all is left */
 /* The agent ends; its containers do not. */
@@ -49,5 +50,6 @@ int64_t rig_memo(struct rig *r, struct member_ref ref, const char *file, const c
 void rig_kill_shim(struct rig *r, struct member_ref ref);
 /* Fails the test if any group, mount, runtime state or directory is left. */
 void rig_check_nothing_left(struct rig *r);
+bool rig_v2(const struct rig *r); /* this machine has control groups version 2 alone */
 
 #endif
