@@ -206,17 +206,33 @@ static bool could_use(const struct shape *s, const struct room *r)
 
 void pool_reopen(struct world *w)
 {
+    w->openings++;
+    VEC_CLEAR(&w->opened);
     w->freed.n = order_unique(w->freed.v, w->freed.n);
     for (uint32_t i = 0; i < w->freed.n; i++) {
         const struct room *r = &w->rooms.v[w->freed.v[i]];
         if (!r->usable) continue;
+        VEC_PUSH(&w->opened, w->freed.v[i]);
         VEC_EACH(s, &w->shapes) {
             if (s->pending == 0 || !s->refused || !could_use(s, r)) continue;
             s->refused = false;
+            s->reopened = w->openings;
             queue_of(w, s->group)->open += s->pending;
         }
     }
     VEC_CLEAR(&w->freed);
+}
+
+bool pool_hopeless(const struct world *w, uint32_t shape)
+{
+    CHECK(shape < w->shapes.n);
+    const struct shape *s = &w->shapes.v[shape];
+    CHECK(!s->refused);
+    if (s->reopened != w->openings) return false;
+    VEC_EACH(at, &w->opened) {
+        if (could_use(s, &w->rooms.v[*at])) return false;
+    }
+    return true;
 }
 
 void pool_refuse(struct world *w, uint32_t shape)

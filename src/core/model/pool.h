@@ -20,6 +20,9 @@ void pool_freed(struct world *w, const struct node *n);
 void pool_reopen(struct world *w);
 /* Something that a pass could use changed, but no room grew. */
 void pool_due(struct world *w, uint32_t group);
+/* It was refused until the newest opening, and others have taken what was freed
+ * then: a search would find nothing now either.  False: only a search can tell. */
+bool pool_hopeless(const struct world *w, uint32_t shape);
 /* No entry of this shape fits until something is freed. */
 void pool_refuse(struct world *w, uint32_t shape);
 bool pool_refused(const struct world *w, uint32_t shape);

@@ -26,6 +26,7 @@ void world_free(struct world *w)
     VEC_DONE(&w->queues);
     VEC_DONE(&w->shapes);
     VEC_DONE(&w->freed);
+    VEC_DONE(&w->opened);
     map_u64_done(&w->session_by_id);
     map_str_done(&w->session_by_name);
     map_str_done(&w->node_by_name);

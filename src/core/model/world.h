@@ -34,6 +34,7 @@ struct shape {
     uint32_t pending;       /* entries of its group's queue; 0: a free place */
     uint32_t group;
     bool refused;           /* no room for it, nor was any freed that it could use */
+    uint64_t reopened;      /* the opening that ended its last refusal; 0: none */
     uint32_t n_demands;     /* what a single node must have free to be of use */
     struct slots demands[SESSION_ROLES_MAX];
     uint64_t fenced, fence; /* walks in which it was fenced, and fenced others */
@@ -68,7 +69,9 @@ struct world {
     VEC(struct room) rooms;        /* by node index */
     VEC(struct pool_queue) queues; /* by group index */
     VEC(struct shape) shapes;
-    VEC(uint32_t) freed; /* nodes whose room grew in this step, with doubles */
+    VEC(uint32_t) freed;  /* nodes whose room grew in this step, with doubles */
+    VEC(uint32_t) opened; /* those of the newest opening, each once */
+    uint64_t openings;
     struct heap timers;  /* at most one valid item a session and a node */
     uint32_t n_sessions; /* live */
     uint64_t walks;      /* passes begun: names what `fenced` was marked in */

@@ -34,10 +34,12 @@ static enum judgement judge(struct walk *walk, const struct queue_entry *e)
         return JUDGED_PASSED_OVER;
     }
     if (pool_refused(w, e->shape)) return JUDGED_BLOCKED;
-    walk->searches++;
-    if (place_decide(w, s, PLACE_NOW, &walk->place)) {
-        walk->sink->placed(walk->sink->arg, s, &walk->place);
-        return JUDGED_PLACED;
+    if (!pool_hopeless(w, e->shape)) {
+        walk->searches++;
+        if (place_decide(w, s, PLACE_NOW, &walk->place)) {
+            walk->sink->placed(walk->sink->arg, s, &walk->place);
+            return JUDGED_PLACED;
+        }
     }
     pool_refuse(w, e->shape);
     return JUDGED_BLOCKED;

@@ -127,12 +127,42 @@ static void freed_room_opens_shapes(void **state)
     }
 }
 
+/* Opened by a room that was filled again: no search is needed to refuse it. */
+static void filled_rooms_leave_no_hope(void **state)
+{
+    (void)state;
+    struct world *w = bare(2);
+    struct node *n = world_add_node(w);
+    memcpy(n->name, "n1", 3);
+    n->group = 1;
+    n->heard = true;
+    n->capacity = lab_slots(2, 9, 0);
+    node_refresh(w, n);
+    add(w, 0, 10, 1, 2);
+    uint32_t shape = pool_entry(w, &w->sessions.v[0])->shape;
+    pool_reopen(w);
+    assert_false(pool_hopeless(w, shape)); /* never refused: nobody knows */
+    pool_refuse(w, shape);
+    pool_freed(w, n);
+    pool_reopen(w);
+    assert_false(pool_hopeless(w, shape));
+    n->capacity.v[SLOT_CPU] = 1000;
+    node_refresh(w, n);
+    assert_true(pool_hopeless(w, shape));
+    add(w, 1, 10, 2, 1);
+    assert_false(pool_hopeless(w, pool_entry(w, &w->sessions.v[1])->shape));
+    pool_reopen(w); /* not looked at in that pass: other rooms may have grown before this one */
+    assert_false(pool_hopeless(w, shape));
+    world_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_the_order),
         cmocka_unit_test(shapes_are_shared),
         cmocka_unit_test(freed_room_opens_shapes),
+        cmocka_unit_test(filled_rooms_leave_no_hope),
     };
     return RUN(tests);
 }
