@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -61,7 +62,9 @@ static void an_agent_that_restarts_finds_what_runs(void **state)
     rig_until_said(&rig, s.ref, "ready");
     rig_stop_agent(&rig);
     rig_start_agent(&rig);
-    assert_int_equal(rig_until(&rig, s.ref, MEMBER_RUNNING).phase, MEMBER_RUNNING);
+    struct member_report m = {0};
+    assert_true(rig_report(&rig, s.ref, &m)); /* at once, without a turn of the loop */
+    assert_int_equal(m.phase, MEMBER_RUNNING);
     rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
     assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.exit_code, 7);
     expect_output(s.ref, "ready\nend\n");
@@ -127,8 +130,9 @@ static int64_t whole_way_us(void)
 
 /* Another agent in a process of its own, killed after some microseconds of a
  * container's way from claim to cleaning. */
-static void agent_until_killed(struct member_ref ref, useconds_t delay_us)
+static void agent_until_killed(struct member_ref ref, int64_t delay_us)
 {
+    const struct timeval delay = {delay_us / 1000000, delay_us % 1000000};
     rig_stop_agent(&rig);
     pid_t pid = fork();
     assert_true(pid >= 0);
@@ -141,7 +145,8 @@ static void agent_until_killed(struct member_ref ref, useconds_t delay_us)
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        ualarm(delay_us, 0); /* dies of it, as suddenly as of SIGKILL */
+        /* dies of it, as suddenly as of SIGKILL */
+        setitimer(ITIMER_REAL, &(struct itimerval){.it_value = delay}, NULL);
         rig_create(&rig, &s);
         rig.driver.ops->go(rig.driver.self, ref);
         rig_until(&rig, ref, MEMBER_EXITED);
@@ -159,7 +164,7 @@ static void an_agent_killed_at_any_step_leaves_nothing_odd(void **state)
     (void)state;
     int64_t way = whole_way_us();
     for (int64_t i = 1; i <= KILLS; i++) {
-        useconds_t us = (useconds_t)(way * i * 3 / 2 / KILLS); /* also later than all */
+        int64_t us = way * i * 3 / 2 / KILLS; /* also later than all */
         struct container_spec s = rig_shell(&rig, "echo once; exit 6");
         struct member_report m;
         size_t n;
@@ -169,7 +174,7 @@ static void an_agent_killed_at_any_step_leaves_nothing_odd(void **state)
         for (int64_t until = net_now_ms() + rig_ms(10000);; rig_turn(&rig, 1)) {
             if (!rig_report(&rig, s.ref, &m) || m.phase >= MEMBER_EXITED) break;
             if (net_now_ms() > until)
-                fail_msg("at %u us: still %s", us, member_phase_name(m.phase));
+                fail_msg("at %d us: still %s", (int)us, member_phase_name(m.phase));
         }
         if (rig_report(&rig, s.ref, &m)) {
             if (m.phase == MEMBER_EXITED) assert_int_equal(m.end.exit_code, 6);
@@ -368,7 +373,7 @@ static void a_supervisor_killed_at_any_moment_runs_it_at_most_once(void **state)
         }
         rig_check_nothing_left(&rig);
     }
-    assert_true(kills > 5);
+    assert_true(kills > KILLS / 5);
 }
 
 /* ---- the machine ---- */
