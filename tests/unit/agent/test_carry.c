@@ -230,7 +230,7 @@ static void client_open(struct fixture *f, struct client *c, enum ticket_action 
                         const char *query)
 {
     char ticket[TICKET_TEXT_MAX], target[128];
-    cluster_ticket(&f->cluster, "n1", "127.0.0.1:1", action, 0, net_wall_ms() / 1000, ticket);
+    cluster_ticket(&f->cluster, "n1", "127.0.0.1:1", action, net_wall_ms() / 1000, ticket);
     text_fmt(target, sizeof(target), "/carry/v1/%s%s", ticket_action_name(action), query);
     client_start(f, c, &(struct call){target, ticket, CARRY_UPGRADE, f->proxy_tls});
     if (c->status != 101) fail_msg("%d %s", c->status, c->problem);
@@ -280,9 +280,9 @@ static void only_proxies_with_a_good_ticket(void **state)
     (void)state;
     fixture_init(&f);
     int64_t now = net_wall_ms() / 1000;
-    cluster_ticket(&f.cluster, "n1", "a:1", TICKET_LOGS, 0, now, good);
-    cluster_ticket(&f.cluster, "n2", "a:1", TICKET_LOGS, 0, now, other_node);
-    cluster_ticket(&f.cluster, "n1", "a:1", TICKET_LOGS, 0, now - 100, old);
+    cluster_ticket(&f.cluster, "n1", "a:1", TICKET_LOGS, now, good);
+    cluster_ticket(&f.cluster, "n2", "a:1", TICKET_LOGS, now, other_node);
+    cluster_ticket(&f.cluster, "n1", "a:1", TICKET_LOGS, now - 100, old);
     assert_int_equal(identity_client_tls(f.agent_dir, true, &agent_tls, &err), 0);
     nobody = tls_client_new(&(struct tls_client_opts){.ca_pem = str_of(f.cluster.ca.cert),
                                                       .skip_name = true}, &err);

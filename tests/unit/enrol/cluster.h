@@ -55,10 +55,10 @@ static inline void cluster_member(const struct cluster *c, const char *dir, cons
 
 /* A ticket for session 1, attempt 1 that is good for a minute. */
 static inline void cluster_ticket(const struct cluster *c, const char *node, const char *addr,
-                                  enum ticket_action action, uint32_t member, int64_t now_s,
+                                  enum ticket_action action, int64_t now_s,
                                   char ret[TICKET_TEXT_MAX])
 {
-    struct ticket t = {.session = 1, .attempt = 1, .member = member, .action = action, .user = 1,
+    struct ticket t = {.session = 1, .attempt = 1, .action = action, .user = 1,
                        .exp_s = now_s + 60};
     TEXT_SET(t.node, str_of(node));
     TEXT_SET(t.addr, str_of(addr));

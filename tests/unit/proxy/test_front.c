@@ -90,8 +90,9 @@ static void fixture_init(struct fixture *f, const char *agent_name)
     cluster_member(&f->cluster, f->proxy_dir, "proxy", "p1", &proxy);
     f->loop = net_loop_new();
     assert_int_equal(identity_server_tls(f->agent_dir, &tls, &err), 0);
-    f->agent = http_server_listen(f->loop, STR("127.0.0.1:0"), &(struct http_server_opts){.tls = tls},
-                                  on_agent_request, f, &err);
+    f->agent = http_server_listen(f->loop, STR("127.0.0.1:0"),
+                                  &(struct http_server_opts){.tls = tls}, on_agent_request, f,
+                                  &err);
     assert_non_null(f->agent);
     text_clip(f->agent_addr, sizeof(f->agent_addr), http_server_addr(f->agent));
     assert_int_equal(identity_client_tls(f->proxy_dir, true, &dial, &err), 0);
@@ -173,8 +174,8 @@ static void person_answer(void *arg, struct net_conn *conn, const struct http_an
     }
 }
 
-static void person_start(struct fixture *f, struct person *p, const char *target, const char *ticket,
-                         const char *upgrade)
+static void person_start(struct fixture *f, struct person *p, const char *target,
+                         const char *ticket, const char *upgrade)
 {
     struct err err = {0};
     char origin[96];
@@ -195,7 +196,7 @@ static void person_start(struct fixture *f, struct person *p, const char *target
 static void person_open(struct fixture *f, struct person *p)
 {
     char ticket[TICKET_TEXT_MAX];
-    cluster_ticket(&f->cluster, "n1", f->agent_addr, TICKET_LOGS, 0, net_wall_ms() / 1000, ticket);
+    cluster_ticket(&f->cluster, "n1", f->agent_addr, TICKET_LOGS, net_wall_ms() / 1000, ticket);
     person_start(f, p, "/carry/v1/logs?follow=1&tail=7", ticket, CARRY_UPGRADE);
     assert_true(net_loop_run_until(f->loop, &p->answered, 5000));
 }
@@ -279,9 +280,9 @@ static void who_is_refused(void **state)
     fixture_init(&f, "n1");
     cluster_init(&other);
     int64_t now = net_wall_ms() / 1000;
-    cluster_ticket(&f.cluster, "n1", f.agent_addr, TICKET_LOGS, 0, now, good);
-    cluster_ticket(&f.cluster, "n1", f.agent_addr, TICKET_LOGS, 0, now - 100, old);
-    cluster_ticket(&other, "n1", f.agent_addr, TICKET_LOGS, 0, now, forged);
+    cluster_ticket(&f.cluster, "n1", f.agent_addr, TICKET_LOGS, now, good);
+    cluster_ticket(&f.cluster, "n1", f.agent_addr, TICKET_LOGS, now - 100, old);
+    cluster_ticket(&other, "n1", f.agent_addr, TICKET_LOGS, now, forged);
     const struct { const char *target, *ticket, *upgrade; int status; } cases[] = {
         {"/carry/v1/logs", NULL, CARRY_UPGRADE, 401},
         {"/carry/v1/logs", old, CARRY_UPGRADE, 403},
@@ -324,7 +325,7 @@ static void an_agent_that_is_away_or_silent(void **state)
     char ticket[TICKET_TEXT_MAX];
     (void)state;
     fixture_init(&f, "n1");
-    cluster_ticket(&f.cluster, "n1", "127.0.0.1:1", TICKET_LOGS, 0, net_wall_ms() / 1000, ticket);
+    cluster_ticket(&f.cluster, "n1", "127.0.0.1:1", TICKET_LOGS, net_wall_ms() / 1000, ticket);
     person_start(&f, &p, "/carry/v1/logs", ticket, CARRY_UPGRADE);
     assert_true(net_loop_run_until(f.loop, &p.answered, 5000));
     assert_int_equal(p.status, 502);
@@ -359,7 +360,7 @@ static void a_person_who_leaves_early_takes_the_call_along(void **state)
     (void)state;
     fixture_init(&f, "n1");
     f.mode = SILENT;
-    cluster_ticket(&f.cluster, "n1", f.agent_addr, TICKET_LOGS, 0, net_wall_ms() / 1000, ticket);
+    cluster_ticket(&f.cluster, "n1", f.agent_addr, TICKET_LOGS, net_wall_ms() / 1000, ticket);
     person_start(&f, &p, "/carry/v1/logs", ticket, CARRY_UPGRADE);
     assert_true(net_loop_run_until(f.loop, &f.reached, 5000));
     assert_int_equal(front_live(f.front), 1);
