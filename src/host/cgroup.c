@@ -114,11 +114,20 @@ static const char *procs_dir(const struct cgroup_set *s)
     return dir || s->n == 0 ? dir : s->at[0].dir;
 }
 
+/* Counts groups below, too: removing would fail as long as somebody is there. */
+static enum cgroup_live living_v2(const char *dir)
+{
+    int64_t populated = read_key(dir, "cgroup.events", "populated");
+    if (populated >= 0) return populated ? CGROUP_LIVING : CGROUP_EMPTY;
+    return access(dir, F_OK) < 0 && errno == ENOENT ? CGROUP_EMPTY : CGROUP_LIVE_UNKNOWN;
+}
+
 enum cgroup_live cgroup_living(const struct cgroup_set *s)
 {
     const char *dir = procs_dir(s);
     char path[CGROUP_PATH + 32], buf[32];
     if (!dir) return CGROUP_LIVE_UNKNOWN;
+    if (s->version == CGROUP_V2) return living_v2(dir);
     text_fmt(path, sizeof(path), "%s/cgroup.procs", dir);
     AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? CGROUP_EMPTY : CGROUP_LIVE_UNKNOWN;

@@ -103,6 +103,17 @@ static void empty_living_and_unknown_are_three(void **state)
     assert_int_equal(file_remove_tree(AT_FDCWD, s.at[0].dir, NULL), 0);
     assert_int_equal(cgroup_living(&s), CGROUP_EMPTY); /* an absent group holds nobody */
     assert_int_equal(cgroup_remove(&s, NULL), 0);
+    struct cgroup_set v2 = {.version = CGROUP_V2};
+    add(&v2, "");
+    assert_int_equal(cgroup_living(&v2), CGROUP_LIVE_UNKNOWN);
+    put(v2.at[0].dir, "cgroup.events", "populated 1\nfrozen 0\n");
+    assert_int_equal(cgroup_living(&v2), CGROUP_LIVING);
+    put(v2.at[0].dir, "cgroup.events", "populated 0\nfrozen 0\n");
+    assert_int_equal(cgroup_living(&v2), CGROUP_EMPTY);
+    put(v2.at[0].dir, "cgroup.events", "populated maybe\n");
+    assert_int_equal(cgroup_living(&v2), CGROUP_LIVE_UNKNOWN);
+    assert_int_equal(file_remove_tree(AT_FDCWD, v2.at[0].dir, NULL), 0);
+    assert_int_equal(cgroup_living(&v2), CGROUP_EMPTY);
 }
 
 int main(void)
