@@ -8,7 +8,7 @@ help:
 	@echo 'make deps       install what building and testing needs (Debian, root)'
 	@echo 'make build      $(BUILD)/rota, $(BUILD)/rotad, $(BUILD)/rota-shim'
 	@echo 'make check      deps, build, style checks and every test; ends with "N passed, N failed"'
-	@echo 'make check-all  check, then sanitizers, clang, static analysis, fuzzers, a long simulation'
+	@echo 'make check-all  check, then sanitizers, clang, static analysis, fuzzers, an emulated machine'
 	@echo 'make bench      every benchmark, each figure on one line'
 	@echo 'make demo       a whole system on this machine; make demo-stop removes it again'
 	@echo 'make format     clang-format on FILES="..." (default: what git sees as changed)'
