@@ -193,13 +193,8 @@ int cgroup_host_open(const char *state_dir, struct cgroup_host *ret, struct err 
 
 void cgroup_host_remove(const struct cgroup_host *h)
 {
-    for (uint32_t i = 0; i < h->parent.n; i++) {
-        char up[CGROUP_PATH + 8];
-        rmdir(h->parent.at[i].dir);
-        TEXT_CLIP(up, str_of(h->parent.at[i].dir));
-        *strrchr(up, '/') = 0;
-        rmdir(up);
-    }
+    /* Not the level above: another agent may be about to make its own there. */
+    for (uint32_t i = 0; i < h->parent.n; i++) rmdir(h->parent.at[i].dir);
 }
 
 /* ---- one container ---- */

@@ -27,7 +27,7 @@ int cgroup_host_open(const char *state_dir, struct cgroup_host *ret, struct err 
 /* As cgroup_host_open on a given table of mounts, without touching anything. */
 int cgroup_host_parse(const char *mountinfo, const char *tag, struct cgroup_host *ret,
                       struct err *err);
-/* Removes the parents when they are empty. */
+/* Removes CTRL/rota/TAG where it is empty. */
 void cgroup_host_remove(const struct cgroup_host *h);
 
 /* Where the groups of a container are or would be.  ERR_LIMIT: path too long. */

@@ -18,6 +18,8 @@
 #include "net/conn.h"
 #include "wire/carry.h"
 
+#define GREET_MS 2000
+
 /* ---- members ---- */
 
 static bool find_at(const struct crun *c, struct member_ref ref, uint32_t *ret_at)
@@ -370,6 +372,7 @@ static void adopt_one(struct crun *c, const char *name)
     }
     struct crun_member *m = crun_add(c, ref, dir);
     claim_read(dir, &m->claim, NULL);
+    if (memo_went(dir, c->node.boot_id)) m->report.phase = MEMBER_STARTING;
     crun_settle(m);
 }
 
@@ -406,6 +409,8 @@ int crun_driver_new(struct net_loop *loop, const struct driver_config *config, s
     clean_strays(&c->node);
     rc = crun_probe(c, err);
     if (rc == 0) rc = adopt_all(c, err);
+    /* What is reported first should be what is, not what is being asked. */
+    if (rc == 0) crun_hear_all(c, GREET_MS);
     if (rc < 0) {
         op_free(c);
         return rc;

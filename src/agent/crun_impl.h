@@ -74,6 +74,8 @@ void crun_link(struct crun_member *m, int sock);
 void crun_watch_child(struct crun *c, int pidfd, pid_t pid);
 void crun_forget_children(struct crun *c);
 void crun_unlink(struct crun_member *m);
+/* Waits until every supervisor connected to has greeted, but not longer than this. */
+void crun_hear_all(struct crun *c, int64_t timeout_ms);
 bool crun_send(struct crun_member *m, enum shim_kind kind, const void *data, size_t n);
 /* The supervisor is not there: decides by what it left behind. */
 void crun_settle(struct crun_member *m);

@@ -1,6 +1,7 @@
 /* agent/crun_link.c - what a supervisor says, and what its silence means.
  * docs/spec/node.md */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -91,6 +92,8 @@ static bool take(struct crun_member *m, char kind, const void *data, size_t n)
             crun_changed(m->driver);
         }
         m->silent_ms = 0;
+        if (h.state >= SHIM_IS_HELD) on_created(m);
+        if (h.state == SHIM_IS_RUNNING) on_started(m);
         return true;
     case SHIM_CREATED:
         on_created(m);
@@ -124,6 +127,18 @@ static void on_sock(void *arg, int events)
         if (!take(m, buf[0], buf + 1, (size_t)n - 1)) break;
     }
     crun_next(m);
+}
+
+void crun_hear_all(struct crun *c, int64_t timeout_ms)
+{
+    int64_t until = net_now_ms() + timeout_ms;
+    for (uint32_t i = 0; i < c->members.n; i++) {
+        struct crun_member *m = c->members.v[i];
+        while (m->sock >= 0 && m->silent_ms && net_now_ms() < until) {
+            struct pollfd p = {.fd = m->sock, .events = POLLIN};
+            if (poll(&p, 1, (int)(until - net_now_ms())) > 0) on_sock(m, NET_READ);
+        }
+    }
 }
 
 void crun_link(struct crun_member *m, int sock)

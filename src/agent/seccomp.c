@@ -99,10 +99,10 @@ static int add_rules(scmp_filter_ctx ctx)
                               SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0));
     if (rc == 0)
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-                              SCMP_A0(SCMP_CMP_NE, AF_VSOCK));
+                              SCMP_A0(SCMP_CMP_NE, AF_VSOCK, 0));
     for (size_t i = 0; i < ARRAY_LEN(personalities) && rc == 0; i++)
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
-                              SCMP_A0(SCMP_CMP_EQ, personalities[i]));
+                              SCMP_A0(SCMP_CMP_EQ, personalities[i], 0));
     return rc;
 }
 

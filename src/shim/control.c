@@ -47,7 +47,7 @@ void control_tell(struct super *s, enum shim_kind kind, const void *data, size_t
  * seen. */
 static void greet(struct super *s, struct super_client *c)
 {
-    struct shim_hello h = {SHIM_PROTO, (uint32_t)s->life.signal_done};
+    struct shim_hello h = {SHIM_PROTO, (uint32_t)s->life.signal_done, super_state(s)};
     struct shim_created made = {s->life.pid, (uint64_t)s->life.start};
     if (!send_to(c, SHIM_HELLO, &h, sizeof(h))) return;
     if (s->phase >= SUPER_HELD && s->phase <= SUPER_RUNNING)

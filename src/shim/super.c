@@ -33,6 +33,18 @@ int super_open(struct super *s, struct err *err)
     return memo_read_conf(s->dir, &s->conf, err);
 }
 
+enum shim_state super_state(const struct super *s)
+{
+    switch (s->phase) {
+    case SUPER_CREATING: return SHIM_IS_CREATING;
+    case SUPER_HELD: return SHIM_IS_HELD;
+    case SUPER_STARTING: return SHIM_IS_STARTING;
+    case SUPER_RUNNING: return SHIM_IS_RUNNING;
+    case SUPER_ENDED: break; /* nobody connects any more */
+    }
+    return SHIM_IS_UNKNOWN;
+}
+
 /* ---- create ---- */
 
 /* The container gets a read-write reopening of the pipe's write end: being a
@@ -286,7 +298,7 @@ void super_signal(struct super *s, uint32_t no, int signum)
     super_life(s, NULL); /* before the act: better once too few than twice */
     if (signum == SIGKILL) super_stop(s, 0);
     else proc_signal(s->pidfd, signum);
-    struct shim_hello h = {SHIM_PROTO, no};
+    struct shim_hello h = {SHIM_PROTO, no, super_state(s)};
     control_tell(s, SHIM_HELLO, &h, sizeof(h));
 }
 

@@ -55,6 +55,7 @@ int super_run_main(void);
 int super_adopt_main(void);
 
 /* steps, in super.c */
+enum shim_state super_state(const struct super *s);
 int super_open(struct super *s, struct err *err); /* conf, socket, lock, first client */
 int super_create(struct super *s, struct err *err);
 void super_created(struct super *s);  /* the runtime's create has ended */

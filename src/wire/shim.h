@@ -38,9 +38,12 @@ enum shim_kind {
     SHIM_ERR = '2',     /* `rota-shim exec` alone: bytes of standard error */
 };
 
+enum shim_state { SHIM_IS_UNKNOWN = 0, SHIM_IS_CREATING, SHIM_IS_HELD, SHIM_IS_STARTING,
+                  SHIM_IS_RUNNING };
 struct shim_hello {
     uint32_t proto;       /* SHIM_PROTO */
     uint32_t signal_done; /* number of the last SHIM_SIGNAL carried out */
+    uint32_t state;       /* enum shim_state, so that one message tells all */
 };
 struct shim_created {
     int64_t pid;   /* of the container's init, in the host's pid namespace */

@@ -237,6 +237,7 @@ static void a_numbered_signal_comes_once(void **state)
     rig_create(&rig, &s);
     rig.driver.ops->go(rig.driver.self, s.ref);
     rig_until_said(&rig, s.ref, "ready");
+    rig_until(&rig, s.ref, MEMBER_RUNNING); /* before, it is for the plan to ask again */
     rig.driver.ops->signal(rig.driver.self, s.ref, 3, SIGUSR1);
     rig_until_said(&rig, s.ref, "usr");
     for (int i = 0; i < 3; i++) rig.driver.ops->signal(rig.driver.self, s.ref, 3, SIGUSR1);

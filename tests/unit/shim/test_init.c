@@ -132,7 +132,7 @@ static void statuses_are_exact(void **state)
 
 static void signals_reach_the_whole_group_once_it_is_ready(void **state)
 {
-    static const char *const argv[] = {"/bin/sh", "-c", "sleep 60 & wait", NULL};
+    static const char *const argv[] = {"/bin/sh", "-c", "(echo on >&2; exec sleep 60); :", NULL};
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
@@ -141,6 +141,7 @@ static void signals_reach_the_whole_group_once_it_is_ready(void **state)
         struct init in = start(argv, false);
         assert_int_equal(read(in.ready, &byte, 1), 1);
         assert_int_equal(byte, 'r');
+        assert_int_equal(read(in.err, said, 3), 3); /* both are there */
         assert_int_equal(kill(in.pid, signals[i]), 0);
         finish(&in, &job, said, sizeof(said)); /* stderr ends only when sleep has died too */
         assert_true(WIFSIGNALED(job));
