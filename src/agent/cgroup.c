@@ -141,7 +141,8 @@ static bool has(const struct cgroup_at *at, const char *controller)
 static int make_dir(enum cgroup_version version, const struct cgroup_at *at, struct err *err)
 {
     if (mkdir(at->dir, 0755) < 0 && errno != EEXIST)
-        return err_sys(err, ERR_IO, errno, "cannot make %s", at->dir);
+        return err_sys(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, errno, "cannot make %s",
+                       at->dir);
     if (version == CGROUP_V1 && has(at, "cpuset")) return copy_cpuset(at->dir, err);
     return 0;
 }
@@ -153,7 +154,7 @@ static int delegate(const char *dir, struct err *err)
     return put(dir, "cgroup.subtree_control", "+cpu +memory +pids", err);
 }
 
-static int make_parents(const struct cgroup_host *h, struct err *err)
+int cgroup_host_make(const struct cgroup_host *h, struct err *err)
 {
     for (uint32_t i = 0; i < h->parent.n; i++) {
         struct cgroup_at up = h->parent.at[i];
@@ -185,7 +186,7 @@ int cgroup_host_open(const char *state_dir, struct cgroup_host *ret, struct err 
     int rc = file_read(AT_FDCWD, "/proc/self/mountinfo", buf, MOUNTINFO_MAX, &n, err);
     struct cgroup_host h;
     if (rc == 0) rc = cgroup_host_parse(buf, tag, &h, err);
-    if (rc == 0) rc = make_parents(&h, err);
+    if (rc == 0) rc = cgroup_host_make(&h, err);
     if (rc < 0) return rc;
     *ret = h;
     return 0;

@@ -27,13 +27,15 @@ int cgroup_host_open(const char *state_dir, struct cgroup_host *ret, struct err 
 /* As cgroup_host_open on a given table of mounts, without touching anything. */
 int cgroup_host_parse(const char *mountinfo, const char *tag, struct cgroup_host *ret,
                       struct err *err);
+/* Makes the parents again where somebody has removed them, being empty. */
+int cgroup_host_make(const struct cgroup_host *h, struct err *err);
 /* Removes CTRL/rota/TAG where it is empty. */
 void cgroup_host_remove(const struct cgroup_host *h);
 
 /* Where the groups of a container are or would be.  ERR_LIMIT: path too long. */
 int cgroup_of(const struct cgroup_host *h, const char *name, struct cgroup_set *ret,
               struct err *err);
-/* All or nothing. */
+/* All or nothing.  ERR_NOT_FOUND: the parents are gone. */
 int cgroup_make(const struct cgroup_set *s, const struct cgroup_limits *limits, struct err *err);
 /* Calls found() for each container that has any group here. */
 void cgroup_each(const struct cgroup_host *h, void (*found)(void *arg, const char *name),

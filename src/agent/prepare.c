@@ -141,6 +141,8 @@ int prepare_run(struct prepare *p, int dir, struct err *err)
     int rc = write_files(p, dir, err);
     if (rc < 0) return rc; /* files go with the directory */
     rc = cgroup_make(&p->conf.cgroups, &p->limits, err);
+    if (rc == ERR_NOT_FOUND && cgroup_host_make(&p->node->cgroups, err) == 0)
+        rc = cgroup_make(&p->conf.cgroups, &p->limits, err);
     if (rc < 0) return rc;
     rc = spawn(p, "run", dir, err);
     if (rc < 0) {

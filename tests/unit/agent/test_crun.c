@@ -319,6 +319,16 @@ static void another_incarnation_is_an_orphan(void **state)
     rig_clean(&rig, s.ref);
 }
 
+static void groups_that_somebody_tidied_away_are_made_again(void **state)
+{
+    (void)state;
+    const struct crun *c = rig.driver.self;
+    struct container_spec s = rig_shell(&rig, "exit 6");
+    cgroup_host_remove(&c->node.cgroups);
+    assert_int_equal(rig_run(&rig, &s).end.exit_code, 6);
+    rig_clean(&rig, s.ref);
+}
+
 static void many_at_once(void **state)
 {
     enum { N = 12 };
@@ -379,6 +389,7 @@ int main(void)
         cmocka_unit_test(it_sees_what_it_should),
         cmocka_unit_test(it_starts_where_it_is_told),
         cmocka_unit_test(another_incarnation_is_an_orphan),
+        cmocka_unit_test(groups_that_somebody_tidied_away_are_made_again),
         cmocka_unit_test(many_at_once),
         cmocka_unit_test(the_documented_slow_way_works_too),
         cmocka_unit_test(the_node_says_what_it_proved),
