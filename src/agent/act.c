@@ -1,7 +1,8 @@
 /* agent/act.c - see act.h.
  *
- * Invariants: `wants` and `refused` are sorted by ref; a ref leaves `refused` when it
- * is wanted no more.  Should the driver list it too, the driver is right. */
+ * Invariants: `wants`, `refused` and `waiting` are sorted by ref; a ref leaves the
+ * latter two when it is wanted no more.  A member that waits is reported, since one
+ * that was wished for and is not in the list is gone for the manager.  Should the driver list it too, the driver is right. */
 #include "agent/act.h"
 #include "agent/launch.h"
 #include "base/check.h"
@@ -20,6 +21,8 @@ struct act {
     bool sweep_due; /* something is gone: its body may be of no use any more */
     VEC(struct member_want) wants;
     VEC(struct member_report) refused;
+    VEC(struct member_report) waiting; /* for a body or for room; PREPARING, sorted */
+    VEC(struct made { struct member_ref ref; }) made; /* by this agent: never a second time */
     VEC(struct sync_need) needs;
     struct member_report *ends; /* ring */
     uint32_t ends_at, ends_n;
@@ -40,6 +43,8 @@ void act_free(struct act *a)
     if (a == NULL) return;
     VEC_DONE(&a->wants);
     VEC_DONE(&a->refused);
+    VEC_DONE(&a->waiting);
+    VEC_DONE(&a->made);
     VEC_DONE(&a->needs);
     mem_free(a->ends);
     mem_free(a);
@@ -51,11 +56,13 @@ void act_set_incarnation(struct act *a, const char *incarnation)
     a->known = false;
     VEC_CLEAR(&a->wants);
     VEC_CLEAR(&a->refused);
+    VEC_CLEAR(&a->waiting);
+    VEC_CLEAR(&a->made);
     VEC_CLEAR(&a->needs);
     a->driver.ops->set_incarnation(a->driver.self, a->incarnation);
 }
 
-/* Lower bound of ref; true when it is there.  Both kinds of entry begin with ref. */
+/* Lower bound of ref; true when it is there.  Every kind of entry begins with ref. */
 #define FIND(list, want_ref, ret_at) \
     ({ \
         uint32_t lo_ = 0, hi_ = (list)->n; \
@@ -68,6 +75,16 @@ void act_set_incarnation(struct act *a, const char *incarnation)
         lo_ < (list)->n && member_ref_cmp((list)->v[lo_].ref, (want_ref)) == 0; \
     })
 
+/* Drops the entries that are wished for no more. */
+#define KEEP_WANTED(a, list) \
+    do { \
+        uint32_t kept_ = 0, at_; \
+        for (uint32_t i_ = 0; i_ < (list)->n; i_++) { \
+            if (FIND(&(a)->wants, (list)->v[i_].ref, &at_)) (list)->v[kept_++] = (list)->v[i_]; \
+        } \
+        (list)->n = kept_; \
+    } while (0)
+
 bool act_wanted(const struct act *a, struct member_ref ref)
 {
     uint32_t at;
@@ -75,26 +92,58 @@ bool act_wanted(const struct act *a, struct member_ref ref)
     return FIND(&a->wants, ref, &at) && a->wants.v[at].act != WANT_STOP;
 }
 
-uint32_t act_list(struct act *a, struct member_report **ret)
+/* Two sorted lists as one; of a ref in both, the first list's entry counts.  Takes
+ * over `own`. */
+static uint32_t merge(struct member_report *own, uint32_t n, const struct member_report *more,
+                      uint32_t n_more, struct member_report **ret)
 {
-    struct member_report *own = NULL;
-    uint32_t n = a->driver.ops->list(a->driver.self, &own);
-    if (a->refused.n == 0) {
+    if (n_more == 0) {
         *ret = own;
         return n;
     }
-    struct member_report *all = mem_array(n + a->refused.n, sizeof(*all));
+    struct member_report *all = mem_array(n + n_more, sizeof(*all));
     uint32_t i = 0, k = 0, out = 0;
-    while (i < n || k < a->refused.n) {
-        int c = i == n               ? 1
-                : k == a->refused.n ? -1
-                                    : member_ref_cmp(own[i].ref, a->refused.v[k].ref);
-        if (c == 0) k++; /* it lives after all: that counts */
-        all[out++] = c <= 0 ? own[i++] : a->refused.v[k++];
+    while (i < n || k < n_more) {
+        int c = i == n        ? 1
+                : k == n_more ? -1
+                              : member_ref_cmp(own[i].ref, more[k].ref);
+        if (c == 0) k++;
+        all[out++] = c <= 0 ? own[i++] : more[k++];
     }
     mem_free(own);
     *ret = all;
     return out;
+}
+
+/* What was begun here, or will never be.  Should the driver list what was refused, it
+ * lives after all. */
+static uint32_t list_begun(const struct act *a, struct member_report **ret)
+{
+    struct member_report *own = NULL;
+    uint32_t n = a->driver.ops->list(a->driver.self, &own);
+    return merge(own, n, a->refused.v, a->refused.n, ret);
+}
+
+uint32_t act_list(struct act *a, struct member_report **ret)
+{
+    struct member_report *begun = NULL;
+    uint32_t n = list_begun(a, &begun);
+    return merge(begun, n, a->waiting.v, a->waiting.n, ret);
+}
+
+/* It is coming: what is wished for and not in the list counts as gone. */
+static void wait_for(struct act *a, struct member_ref ref)
+{
+    uint32_t at;
+    if (FIND(&a->waiting, ref, &at)) return;
+    struct member_report r = {.ref = ref, .phase = MEMBER_PREPARING};
+    VEC_INSERT(&a->waiting, at, r);
+}
+
+static void wait_over(struct act *a, struct member_ref ref)
+{
+    uint32_t at;
+    if (FIND(&a->waiting, ref, &at)) VEC_REMOVE(&a->waiting, at);
 }
 
 static void refuse(struct act *a, struct member_ref ref, bool fatal, const char *why)
@@ -105,6 +154,7 @@ static void refuse(struct act *a, struct member_ref ref, bool fatal, const char 
     r.end.fatal = fatal;
     TEXT_CLIP(r.end.detail, str_of(why));
     VEC_INSERT(&a->refused, at, r);
+    wait_over(a, ref);
     log_event(LOG_WARN, "member.refused", LOG_U("session", ref.session),
               LOG_U("attempt", ref.attempt), LOG_U("member", ref.member), LOG_S("error", why));
 }
@@ -120,10 +170,11 @@ static void create(struct act *a, const struct have *have, struct member_ref ref
     struct launch launch;
     struct err err = {0};
     uint32_t at;
-    if (FIND(&a->refused, ref, &at)) return;
+    if (FIND(&a->refused, ref, &at) || FIND(&a->made, ref, &at)) return;
     const struct body *body = bodies_get(a->bodies, ref.session, ref.attempt);
     if (body == NULL) {
         need(a, ref.session);
+        wait_for(a, ref);
         return;
     }
     if (have->n + CREATE_ROOM > SYNC_MEMBERS_MAX) { /* a list that is cut is a lie */
@@ -134,9 +185,14 @@ static void create(struct act *a, const struct have *have, struct member_ref ref
         refuse(a, ref, true, err.text);
         return;
     }
-    if (a->driver.ops->create(a->driver.self, &launch.spec, &err) == 0) {
-        /* Once only, also before the manager has heard of it. */
-        if (FIND(&a->wants, ref, &at)) a->wants.v[at].fresh = false;
+    int rc = a->driver.ops->create(a->driver.self, &launch.spec, &err);
+    if (rc == 0) {
+        bool known = FIND(&a->made, ref, &at);
+        CHECK(!known);
+        VEC_INSERT(&a->made, at, ((struct made){ref}));
+        wait_over(a, ref);
+    } else if (rc == ERR_UNAVAILABLE) {
+        wait_for(a, ref);
     } else {
         refuse(a, ref, err.code == ERR_INVALID || err.code == ERR_UNSUPPORTED, err.text);
     }
@@ -195,8 +251,13 @@ void act_run(struct act *a)
     AUTO_FREE struct member_report *list = NULL;
     if (!a->known) return;
     VEC_CLEAR(&a->needs);
-    struct have have = {.n = act_list(a, &list)};
+    struct have have = {.n = list_begun(a, &list)};
     have.v = list;
+    /* The manager has heard of what waits here; it may still be made. */
+    VEC_EACH(r, &a->waiting) {
+        uint32_t at;
+        if (FIND(&a->wants, r->ref, &at)) a->wants.v[at].fresh = true;
+    }
     if (a->sweep_due) sweep(a, &have);
     plan_node(a->wants.v, a->wants.n, have.v, have.n, &plan);
     VEC_EACH(s, &plan.steps) carry_out(a, &have, s);
@@ -222,6 +283,10 @@ void act_apply(struct act *a, struct sync_answer *answer)
     answer->wants.n = answer->wants.cap = 0;
     a->known = true;
     a->sweep_due = true;
+    KEEP_WANTED(a, &a->waiting);
+    KEEP_WANTED(a, &a->made);
+    VEC_EACH(w, &a->wants) /* what was never begun is gone by not being listed */
+        if (w->act == WANT_STOP) wait_over(a, w->ref);
     act_run(a);
 }
 

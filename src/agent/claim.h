@@ -18,6 +18,7 @@ struct container_claim {
     int64_t uid, gid;
     char workdir[MEMO_PATH];
     bool tty, stdin_open;
+    int64_t cpu_milli, mem_bytes, devices; /* what it holds of the node; devices: mask */
 };
 
 void claim_name(struct member_ref ref, char ret[MEMO_NAME]);

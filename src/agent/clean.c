@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,7 +110,8 @@ static bool is_log(const char *name)
     return strncmp(name, SHIM_LOG_PREFIX, sizeof(SHIM_LOG_PREFIX) - 1) == 0;
 }
 
-static int keep_logs(const struct crun_node *n, int dir, const char *name, struct err *err)
+static int keep_logs(const struct crun_node *n, int dir, const char *name, int64_t *ret_bytes,
+                     struct err *err)
 {
     int rc = file_mkdir(n->logs, name, 0700, err);
     if (rc < 0) return rc;
@@ -123,6 +125,18 @@ static int keep_logs(const struct crun_node *n, int dir, const char *name, struc
         if (is_log(e->d_name) && renameat(dir, e->d_name, to, e->d_name) < 0 && errno != ENOENT)
             rc = err_sys(err, ERR_IO, errno, "cannot keep %s", e->d_name);
     closedir(d);
+    *ret_bytes = file_dir_bytes(to);
+    return rc;
+}
+
+/* The sum is kept, and all are looked at only when it is over; then a tenth is
+ * made free, so that not every end does it again. */
+static int limit_logs(const struct crun_node *n, int64_t added, struct err *err)
+{
+    int64_t left = 0;
+    if (atomic_fetch_add(n->kept_bytes, added) + added <= n->log_keep_bytes) return 0;
+    int rc = clean_logs(n->logs, n->log_keep_bytes - n->log_keep_bytes / 10, &left, err);
+    if (rc == 0) atomic_store(n->kept_bytes, left);
     return rc;
 }
 
@@ -131,19 +145,20 @@ int clean_all(const struct crun_node *n, const char *name, struct err *err)
     struct err e = {0};
     char trash[MEMO_NAME + 16];
     int first = 0;
+    int64_t kept = 0;
     int rc = clean_bury(n, name, "cleaned away", err);
     if (rc < 0) return rc;
     text_fmt(trash, sizeof(trash), CLEAN_TRASH "%s", name);
     AUTO_FD int dir = file_open_dir(n->containers, name, NULL);
     if (dir >= 0) {
-        note(keep_logs(n, dir, name, &e), &e, &first, err);
+        note(keep_logs(n, dir, name, &kept, &e), &e, &first, err);
         /* A new attempt has another name, so that trash of this name is old. */
         note(file_remove_tree(n->containers, trash, &e), &e, &first, err);
         if (renameat(n->containers, name, n->containers, trash) < 0)
             note(err_sys(&e, ERR_IO, errno, "cannot set %s aside", name), &e, &first, err);
     }
     note(file_remove_tree(n->containers, trash, &e), &e, &first, err);
-    note(clean_logs(n->logs, n->log_keep_bytes, &e), &e, &first, err);
+    note(limit_logs(n, kept, &e), &e, &first, err);
     return first;
 }
 
@@ -158,7 +173,7 @@ static int kept_cmp(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-int clean_logs(int logs, int64_t keep_bytes, struct err *err)
+int clean_logs(int logs, int64_t keep_bytes, int64_t *ret_bytes, struct err *err)
 {
     VEC(struct kept) all = {0};
     int64_t sum = 0;
@@ -185,6 +200,7 @@ int clean_logs(int logs, int64_t keep_bytes, struct err *err)
         if (rc == 0) sum -= all.v[i].bytes;
     }
     VEC_DONE(&all);
+    if (rc == 0) *ret_bytes = sum;
     return rc;
 }
 
@@ -227,5 +243,6 @@ void clean_strays(const struct crun_node *n)
     each_entry(n->containers, trash, &s);
     cgroup_each(&n->cgroups, stray, &s);
     each_entry(n->runtime, stray, &s);
-    clean_logs(n->logs, n->log_keep_bytes, NULL);
+    int64_t kept = 0;
+    if (clean_logs(n->logs, n->log_keep_bytes, &kept, NULL) == 0) atomic_store(n->kept_bytes, kept);
 }

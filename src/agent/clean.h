@@ -19,7 +19,8 @@ int clean_bury(const struct crun_node *n, const char *name, const char *why, str
 int clean_all(const struct crun_node *n, const char *name, struct err *err);
 /* What earlier agents left half done: trash, groups and runtime state of nobody. */
 void clean_strays(const struct crun_node *n);
-/* Removes the oldest directories of kept logs until all take at most that much. */
-int clean_logs(int logs, int64_t keep_bytes, struct err *err);
+/* Removes the oldest directories of kept logs until all take at most that much, and
+ * says how much they take.  Reads them all: not for every end. */
+int clean_logs(int logs, int64_t keep_bytes, int64_t *ret_bytes, struct err *err);
 
 #endif

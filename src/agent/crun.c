@@ -150,13 +150,30 @@ static void refuse(struct crun_member *m, const struct err *why)
     crun_take_exit(m);
 }
 
+/* What lives here decides what may be given away, whatever the manager believes. */
+static bool has_room(const struct crun *c, const struct claim *wanted)
+{
+    struct claim held = {0};
+    if (c->capacity.cpu_milli == 0) return true;
+    for (uint32_t i = 0; i < c->members.n; i++) {
+        const struct crun_member *m = c->members.v[i];
+        const struct container_claim *k = &m->claim;
+        if (m->report.phase == MEMBER_EXITED || m->report.phase == MEMBER_FAILED) continue;
+        claim_add(&held, &(struct claim){k->cpu_milli, k->mem_bytes, (uint32_t)k->devices});
+    }
+    return claim_fits(&held, wanted, &c->capacity);
+}
+
 static int op_create(void *self, const struct container_spec *spec, struct err *err)
 {
     struct crun *c = self;
     struct container_claim claim = {.uid = spec->uid, .gid = spec->gid, .tty = spec->tty,
-                          .stdin_open = spec->stdin_open};
+                          .stdin_open = spec->stdin_open, .cpu_milli = spec->claim.cpu_milli,
+                          .mem_bytes = spec->claim.mem_bytes, .devices = spec->claim.devices};
     char name[MEMO_NAME];
     if (crun_find(c, spec->ref)) return 0;
+    if (!has_room(c, &spec->claim))
+        return err_set(err, ERR_UNAVAILABLE, "what lives on this node leaves no room for it");
     TEXT_CLIP(claim.incarnation, str_of(spec->incarnation));
     TEXT_CLIP(claim.workdir, str_of(spec->workdir ? spec->workdir : ""));
     TEXT_SET(claim.boot_id, str_of(c->node.boot_id));
@@ -402,6 +419,7 @@ int crun_driver_new(struct net_loop *loop, const struct driver_config *config, s
         return rc;
     }
     c->loop = loop;
+    c->capacity = config->capacity;
     c->on_change = config->on_change;
     c->arg = config->arg;
     c->retry = net_timer_new(loop, on_retry, c);

@@ -48,6 +48,7 @@ struct crun {
     struct net_timer *retry, *tell;
     void (*on_change)(void *arg);
     void *arg;
+    struct claim capacity;
     char incarnation[33];
     char note[160];
     bool proved, closing;

@@ -63,6 +63,7 @@ int crun_node_open(const struct driver_config *config, struct crun_node *n, stru
 {
     *n = (struct crun_node){.containers = -1, .logs = -1, .runtime = -1,
                             .log_keep_bytes = config->log_keep_bytes};
+    n->kept_bytes = mem_alloc(sizeof(*n->kept_bytes));
     strbuf_init(&n->filter, 1024 * 1024);
     strbuf_init(&n->filter_json, 1024 * 1024);
     int rc = geteuid() == 0 ? 0 : err_set(err, ERR_DENIED, "containers need the agent to be root");
@@ -94,6 +95,8 @@ void crun_node_close(struct crun_node *n)
     rootfs_host_done(&n->rootfs);
     strbuf_done(&n->filter);
     strbuf_done(&n->filter_json);
+    mem_free((void *)n->kept_bytes);
+    n->kept_bytes = NULL;
 }
 
 void crun_node_slow(struct crun_node *n)

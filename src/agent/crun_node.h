@@ -19,6 +19,7 @@ struct crun_node {
     char boot_id[PROC_BOOT_ID];
     int containers, logs, runtime; /* descriptors of the directories */
     int64_t log_keep_bytes;
+    _Atomic int64_t *kept_bytes; /* of all kept logs; workers add, and look only when over */
     struct cgroup_host cgroups;
     struct rootfs_host rootfs;
     struct bundle_host bundle;

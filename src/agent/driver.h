@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/err.h"
+#include "core/nodeplan/claim.h"
 #include "core/nodeplan/plan.h" /* struct member_ref, struct member_report */
 
 struct net_loop;
@@ -36,6 +37,7 @@ struct container_spec {
     int64_t limit_ms;           /* time limit from the start; 0: none */
     int64_t grace_ms;           /* SIGTERM to SIGKILL */
     bool stdin_open, tty;
+    struct claim claim;         /* what it holds of the node, as the manager counts */
     uint32_t simulated_devices; /* mask; only told to the job by environment */
 };
 
@@ -56,7 +58,9 @@ struct driver_ops {
     /* Claims durably and begins; from now on the member is in `list`.  An error
      * means nothing was begun and nothing is listed.  A request that can never
      * work here (an image this node does not know) is no error: it is listed as
-     * FAILED and fatal, because that is what the manager must hear. */
+     * FAILED and fatal, because that is what the manager must hear.
+     * ERR_UNAVAILABLE: what lives here leaves no room; ask again when the list
+     * has changed. */
     int (*create)(void *self, const struct container_spec *spec, struct err *err);
     void (*go)(void *self, struct member_ref ref);      /* opens the start barrier */
     void (*stop)(void *self, struct member_ref ref, int64_t grace_ms); /* TERM, grace, KILL */
@@ -88,6 +92,7 @@ struct driver_config {
     const char *state_dir;  /* absolute, root-owned 0700; containers/, logs/ below */
     const char *shim_path;  /* rota-shim, static */
     int64_t log_keep_bytes; /* kept logs of ended members */
+    struct claim capacity;  /* of the node; cpu_milli 0: not bounded */
     void (*on_change)(void *arg);
     void *arg;
 };

@@ -173,6 +173,7 @@ int launch_make(const struct body *b, struct member_ref ref, const char *incarna
     c->stdin_open = b->spec.stdin_open;
     c->tty = b->spec.tty;
     c->simulated_devices = mask_of(&b->sync, ref.member);
+    c->claim = (struct claim){role->cpu_milli, role->mem_bytes, c->simulated_devices};
     return 0;
 }
 

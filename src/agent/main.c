@@ -66,12 +66,26 @@ static void raise_nofile(void)
     setrlimit(RLIMIT_NOFILE, &r);
 }
 
+/* What sessions may have of this machine. */
+static int measure(const struct agent *a, struct claim *ret, struct err *err)
+{
+    struct capacity have, offer;
+    int rc = capacity_measure("/proc", "/sys/fs/cgroup", capacity_cpus(), &have, err);
+    if (rc == 0) rc = capacity_offer(&have, &a->c, &offer, err);
+    if (rc != 0) return rc;
+    uint32_t devices = (UINT32_C(1) << a->c.devices.simulated) - 1;
+    *ret = (struct claim){offer.cpu_milli, offer.mem_bytes, devices};
+    return 0;
+}
+
 static int open_driver(struct agent *a, struct err *err)
 {
     struct driver_config config = {.state_dir = a->c.dir, .shim_path = a->c.shim,
                                    .log_keep_bytes = a->c.log_keep_bytes,
                                    .on_change = on_driver_change, .arg = a};
     bool fake = strcmp(a->c.driver, "fake") == 0;
+    int rc = measure(a, &config.capacity, err);
+    if (rc != 0) return rc;
     if (fake) return fake_driver_new(a->loop, &config, &a->driver, err);
     if (geteuid() != 0) {
         return err_set(err, ERR_DENIED, "containers need root; try --driver fake without it");
@@ -98,11 +112,10 @@ static int open_port(struct agent *a, struct err *err)
 /* What this node is, as the manager and people see it. */
 static int describe(struct agent *a, struct sync_info *ret, struct err *err)
 {
-    struct capacity have, offer;
+    struct claim offer;
     struct driver_facts facts = {0};
     struct sync_info *i = ret;
-    int rc = capacity_measure("/proc", "/sys/fs/cgroup", capacity_cpus(), &have, err);
-    if (rc == 0) rc = capacity_offer(&have, &a->c, &offer, err);
+    int rc = measure(a, &offer, err);
     if (rc != 0) return rc;
     a->driver.ops->facts(a->driver.self, &facts);
     TEXT_CLIP(i->version, str_of(ROTA_VERSION));

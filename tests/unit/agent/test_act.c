@@ -12,12 +12,19 @@ struct fixture {
     struct bodies *bodies;
     struct act *act;
     uint64_t turn;
+    bool stale; /* wishes are not fresh */
 };
 
 static int broken_create(void *self, const struct container_spec *spec, struct err *err)
 {
     (void)self, (void)spec;
     return err_set(err, ERR_IO, "the disk is full");
+}
+
+static int full_create(void *self, const struct container_spec *spec, struct err *err)
+{
+    (void)self, (void)spec;
+    return err_set(err, ERR_UNAVAILABLE, "no room");
 }
 
 static void fixture_init(struct fixture *f, bool broken)
@@ -49,7 +56,7 @@ static void answer(struct fixture *f, const struct wish *w, size_t n)
     struct sync_answer a = {.turn = ++f->turn};
     for (size_t i = 0; i < n; i++) {
         struct member_ref ref = {w[i].session, 1, 0};
-        VEC_PUSH(&a.wants, ((struct member_want){.ref = ref, .act = w[i].act, .fresh = true,
+        VEC_PUSH(&a.wants, ((struct member_want){.ref = ref, .act = w[i].act, .fresh = !f->stale,
                                                 .grace_ms = 100}));
         if (w[i].body == NULL) continue;
         struct sync_body b = {.session = ref.session, .attempt = 1};
@@ -184,6 +191,51 @@ static void AGT13_what_vanished_is_not_run_again(void **state)
     fixture_done(&f);
 }
 
+/* What is wished for and not in the list is gone for the manager: so what has to
+ * wait is in the list, until it is made, or is to stop, or is wished for no more. */
+static void what_must_wait_is_listed(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f, false);
+    answer(&f, (struct wish[]){{1, WANT_RUN, NULL}, {2, WANT_RUN, NULL}, {3, WANT_RUN, NULL}}, 3);
+    for (uint64_t i = 1; i <= 3; i++) assert_int_equal(phase(&f, i), MEMBER_PREPARING);
+    f.stale = true; /* the manager has heard of them */
+    answer(&f, (struct wish[]){{1, WANT_RUN, SLEEP}, {2, WANT_STOP, NULL}}, 2);
+    assert_int_equal(phase(&f, 1), MEMBER_RUNNING);
+    assert_int_equal(phase(&f, 2), MEMBER_NONE);
+    assert_int_equal(phase(&f, 3), MEMBER_NONE);
+    fixture_done(&f);
+}
+
+static void what_finds_no_room_waits_for_it(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f, false);
+    f.ops.create = full_create;
+    answer(&f, (struct wish[]){{1, WANT_RUN, SLEEP}}, 1);
+    assert_int_equal(phase(&f, 1), MEMBER_PREPARING);
+    f.ops.create = f.real.ops->create;
+    f.stale = true;
+    answer(&f, (struct wish[]){{1, WANT_RUN, NULL}}, 1);
+    assert_int_equal(phase(&f, 1), MEMBER_RUNNING);
+    fixture_done(&f);
+}
+
+/* An answer that left before the manager heard of the member still calls it fresh. */
+static void nothing_is_made_twice(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f, false);
+    answer(&f, (struct wish[]){{1, WANT_RUN, SLEEP}}, 1);
+    f.real.ops->clean(f.real.self, (struct member_ref){1, 1, 0}); /* behind the agent's back */
+    answer(&f, (struct wish[]){{1, WANT_RUN, SLEEP}}, 1);
+    assert_int_equal(phase(&f, 1), MEMBER_NONE);
+    fixture_done(&f);
+}
+
 static void a_malformed_body_is_a_fatal_failure(void **state)
 {
     struct fixture f;
@@ -207,6 +259,9 @@ int main(void)
         cmocka_unit_test(missing_bodies_are_asked_for_once_each),
         cmocka_unit_test(what_the_driver_refuses_is_reported_as_a_failed_start),
         cmocka_unit_test(AGT13_what_vanished_is_not_run_again),
+        cmocka_unit_test(what_must_wait_is_listed),
+        cmocka_unit_test(what_finds_no_room_waits_for_it),
+        cmocka_unit_test(nothing_is_made_twice),
         cmocka_unit_test(a_malformed_body_is_a_fatal_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
