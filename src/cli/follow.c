@@ -219,7 +219,7 @@ static void tell_waiting(struct follow *f)
     if (!v->reason[0] || strcmp(v->reason, f->said) == 0) return;
     TEXT_CLIP(f->said, str_of(v->reason));
     f->waited = true;
-    say("%s %s: %s", v->id, v->state == SESSION_PENDING ? "waits" : "starts", v->reason);
+    say("%s is %s: %s", v->id, session_state_name(v->state), v->reason);
 }
 
 static void next_poll(struct follow *f)
@@ -389,6 +389,7 @@ int follow_exit_code(const struct session_view *v)
     const char *detail = v->detail[0] ? v->detail : v->reason;
     if (!ran) {
         if (v->outcome == OUTCOME_CANCELLED) say("%s was cancelled before it ran", v->id);
+        else if (v->outcome == OUTCOME_TIMED_OUT) say("%s did not start in time", v->id);
         else say("%s did not run: %s", v->id, detail[0] ? detail : "no reason was given");
         return EXIT_ROTA;
     }
