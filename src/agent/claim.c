@@ -54,7 +54,7 @@ int claim_make(int containers, const char *name, const struct container_claim *c
         return err_sys(err, errno == EEXIST ? ERR_CONFLICT : ERR_IO, errno, "cannot claim %s",
                        name);
     AUTO_FD int dir = file_open_dir(containers, name, err);
-    int rc = dir < 0 ? dir : memo_write(dir, &table, c, true, err);
+    int rc = dir < 0 ? dir : memo_write(dir, &table, c, FILE_DURABLE_NEW, err);
     if (rc == 0 && fsync(containers) < 0)
         rc = err_sys(err, ERR_IO, errno, "cannot sync the directory of containers");
     if (rc < 0) {
@@ -71,6 +71,7 @@ int claim_read(int dir, struct container_claim *ret, struct err *err)
     struct container_claim c = {0};
     int rc = memo_read(dir, &table, &c, err);
     if (rc < 0) return rc;
+    if (!c.boot_id[0]) return err_set(err, ERR_CORRUPT, "claim: cut off");
     *ret = c;
     return 0;
 }

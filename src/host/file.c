@@ -46,7 +46,10 @@ int file_write(int dir, const char *name, const void *data, size_t n, enum file_
         unlinkat(dir, tmp, 0);
         return err_sys(err, ERR_IO, code, "cannot write %s", name);
     }
-    if (sync == FILE_DURABLE && fsync(dir) < 0)
+    /* After the rename, one commit of the journal takes both along. */
+    if (sync == FILE_DURABLE_NEW && fsync(fd) < 0)
+        return err_sys(err, ERR_UNKNOWN, errno, "cannot sync %s", name);
+    if (sync != FILE_ORDERED && fsync(dir) < 0)
         return err_sys(err, ERR_UNKNOWN, errno, "cannot sync the directory of %s", name);
     return 0;
 }

@@ -13,6 +13,8 @@
 enum file_sync {
     FILE_ORDERED = 1, /* whole or absent after a crash of ours; a power cut may lose it */
     FILE_DURABLE,     /* also after a power cut: fsync, rename, fsync of the directory */
+    FILE_DURABLE_NEW, /* the same for a name that is not there yet, at half the price: a power
+                         cut meanwhile may leave it cut off, which its reader takes for none */
 };
 
 /* Closes and forgets; a negative descriptor is none. */

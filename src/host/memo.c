@@ -122,14 +122,14 @@ static bool take_line(void *arg, struct str key, struct str value)
     return true;
 }
 
-int memo_write(int dir, const struct memo_table *t, const void *from, bool durable,
+int memo_write(int dir, const struct memo_table *t, const void *from, enum file_sync sync,
                struct err *err)
 {
     AUTO_STRBUF struct strbuf b;
     strbuf_init(&b, MEMO_MAX - 1);
     int rc = print_fields(&b, t, from, err);
     if (rc < 0) return rc;
-    return file_write(dir, t->name, b.p, b.n, durable ? FILE_DURABLE : FILE_ORDERED, err);
+    return file_write(dir, t->name, b.p, b.n, sync, err);
 }
 
 int memo_read(int dir, const struct memo_table *t, void *to, struct err *err)
@@ -189,7 +189,7 @@ static const struct memo_table life_table = {"life", life_fields, ARRAY_LEN(life
 
 int memo_write_life(int dir, const struct memo_life *l, struct err *err)
 {
-    return memo_write(dir, &life_table, l, false, err);
+    return memo_write(dir, &life_table, l, FILE_ORDERED, err);
 }
 
 int memo_read_life(int dir, struct memo_life *ret, struct err *err)
@@ -253,7 +253,7 @@ static const struct memo_table exit_table = {"exit", exit_fields, ARRAY_LEN(exit
 
 int memo_write_exit(int dir, const struct memo_exit *e, struct err *err)
 {
-    return memo_write(dir, &exit_table, e, true, err);
+    return memo_write(dir, &exit_table, e, FILE_DURABLE_NEW, err);
 }
 
 int memo_read_exit(int dir, struct memo_exit *ret, struct err *err)
@@ -261,6 +261,7 @@ int memo_read_exit(int dir, struct memo_exit *ret, struct err *err)
     struct memo_exit e = {0};
     int rc = memo_read(dir, &exit_table, &e, err);
     if (rc < 0) return rc;
+    if (e.ended_wall_us <= 0) return err_set(err, ERR_CORRUPT, "exit: cut off");
     *ret = e;
     return 0;
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include "base/err.h"
 #include "host/cgroup.h"
+#include "host/file.h"
 #include "host/proc.h"
 
 #define MEMO_NAME 64
@@ -39,7 +40,7 @@ struct memo_table {
 };
 
 /* One file from or to a struct, by its table.  Texts hold no newline (ERR_INVALID). */
-int memo_write(int dir, const struct memo_table *t, const void *from, bool durable,
+int memo_write(int dir, const struct memo_table *t, const void *from, enum file_sync sync,
                struct err *err);
 int memo_read(int dir, const struct memo_table *t, void *to, struct err *err);
 

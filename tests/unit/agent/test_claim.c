@@ -42,6 +42,8 @@ static void a_claim_is_made_once_and_read_back(void **state)
     assert_int_equal(back.uid, 1000);
     assert_true(back.tty && !back.stdin_open);
     assert_string_equal(back.incarnation, "abc");
+    assert_int_equal(file_write(fd, "claim", "", 0, FILE_ORDERED, NULL), 0);
+    assert_int_equal(claim_read(fd, &back, &err), ERR_CORRUPT); /* a power cut: never begun */
     TEXT_SET(c.workdir, STR("/a\nb")); /* refused, and nothing is left of it */
     assert_int_equal(claim_make(parent, "6.1.0", &c, &err), ERR_INVALID);
     assert_false(file_exists(parent, "6.1.0"));

@@ -36,12 +36,12 @@ static int close_dir(void **state)
 
 static void what_is_written_is_read(void **state)
 {
-    static const enum file_sync syncs[] = {FILE_ORDERED, FILE_DURABLE};
+    static const enum file_sync syncs[] = {FILE_ORDERED, FILE_DURABLE, FILE_DURABLE_NEW};
     char buf[16];
     size_t n = 0;
     struct stat st;
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         assert_int_equal(file_write(dir, "a", "0123456789", 10, syncs[i], NULL), 0);
         assert_int_equal(file_write(dir, "a", "xyz", 3, syncs[i], NULL), 0);
         assert_int_equal(file_read(dir, "a", buf, sizeof(buf), &n, NULL), 0);

@@ -65,7 +65,7 @@ static void a_configuration_comes_back_whole(void **state)
 static void an_end_and_a_life_come_back_whole(void **state)
 {
     struct memo_exit e = {.ran = true, .known = true, .status = 0x700, .oom = true,
-                          .mem_peak_bytes = -1, .cpu_us = 12, .text = "of age"}, e2;
+                          .mem_peak_bytes = -1, .cpu_us = 12, .ended_wall_us = 5, .text = "of age"}, e2;
     struct memo_life l = {.boot_id = "b", .shim_pid = 3, .shim_start = 4, .pid = 5, .start = 6,
                           .signal_done = 7, .limit_boot_ms = 8, .timed_out = true}, l2;
     (void)state;
@@ -104,6 +104,10 @@ static void damage_is_found_and_nothing_is_taken(void **state)
         assert_int_equal(memo_read_life(dir, &l, NULL), cases[i].rc);
         if (cases[i].rc < 0) assert_int_equal(l.pid, -7);
     }
+    struct memo_exit e = {.status = -7};
+    put("exit", ""); /* a power cut between its name and its bytes */
+    assert_int_equal(memo_read_exit(dir, &e, NULL), ERR_CORRUPT);
+    assert_int_equal(e.status, -7);
     struct memo_conf c;
     put("conf", "name x\n"); /* a configuration is complete or corrupt */
     assert_int_equal(memo_read_conf(dir, &c, NULL), ERR_CORRUPT);
