@@ -145,7 +145,7 @@ static int open_store(struct manager *m, struct err *err)
 
 static int open_people(struct manager *m, struct err *err)
 {
-    struct http_server_opts o = {0};
+    struct http_server_opts o = {.body_limit = route_people_limit};
     if (m->cfg.tls_cert[0]) {
         struct tls_server_opts t = {.cert_file = m->cfg.tls_cert, .key_file = m->cfg.tls_key};
         o.tls = tls_server_new(&t, err);
@@ -182,7 +182,7 @@ static int open_agents(struct manager *m, struct err *err)
     struct tls_server_opts t = {.cert_pem = str_of(m->authority.server.cert),
                                 .key_pem = str_of(m->authority.server.key),
                                 .client_ca_pem = str_of(m->authority.ca.cert)};
-    struct http_server_opts o = {.body_max = BEAT_REQUEST_MAX};
+    struct http_server_opts o = {.body_max = BEAT_REQUEST_MAX, .body_limit = route_agents_limit};
     o.tls = tls_server_new(&t, err);
     if (!o.tls) return err_prefix(err, "certificate for agents");
     m->agents = http_server_listen(m->loop, str_of(m->cfg.agent_listen), &o, route_agents, m, err);

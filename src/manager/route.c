@@ -171,5 +171,20 @@ static void dispatch(struct manager *m, struct http_req *req, enum route_side si
     c.route->handler(&c);
 }
 
+size_t route_people_limit(void *manager, const struct http_req *req)
+{
+    const struct manager *m = manager;
+    if (m->auth.tokens.n == 0) return SIZE_MAX; /* loading: nobody is known yet */
+    struct str token = http_header(req, "Authorization");
+    bool known = auth_user(&m->auth, token, net_wall_ms()) != 0;
+    return known ? SIZE_MAX : ROUTE_STRANGER_BODY_MAX;
+}
+
+size_t route_agents_limit(void *manager, const struct http_req *req)
+{
+    (void)manager;
+    return req->tls_cn.n > 0 ? SIZE_MAX : ROUTE_STRANGER_BODY_MAX; /* joining needs no more */
+}
+
 void route_people(void *manager, struct http_req *req) { dispatch(manager, req, SIDE_PEOPLE); }
 void route_agents(void *manager, struct http_req *req) { dispatch(manager, req, SIDE_AGENTS); }

@@ -36,6 +36,11 @@ extern const uint32_t n_routes;
  * such path.  *ret_id is the path's {...} segment. */
 const struct route *route_find(enum route_side side, enum http_method method, struct str path,
                                struct str *ret_id, char ret_allowed[64]);
+/* How large a body is read before its sender has shown who it is. */
+#define ROUTE_STRANGER_BODY_MAX ((size_t)64 << 10)
+size_t route_people_limit(void *manager, const struct http_req *req);
+size_t route_agents_limit(void *manager, const struct http_req *req);
+
 void route_people(void *manager, struct http_req *req);
 void route_agents(void *manager, struct http_req *req);
 

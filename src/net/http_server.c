@@ -33,6 +33,7 @@ static void unlink_conn(struct hconn *h)
     if (h->next != NULL) h->next->prev = h->prev;
     h->srv = NULL;
     s->n_conns--;
+    s->bodies -= h->body.n;
     if (!s->stopping && s->n_conns < s->opts.conns_max) net_listener_pause(s->listener, false);
     server_maybe_stopped(s);
 }
@@ -136,6 +137,7 @@ void hconn_request_done(struct hconn *h)
     h->chunked = false;
     h->head_only = false;
     h->guarded = false;
+    h->srv->bodies -= h->body.n;
     reset_buffer(&h->body);
     if (h->used < h->in.n) {
         strbuf_drop(&h->in, h->used);
@@ -192,9 +194,6 @@ static void dispatch(struct hconn *h, struct str body)
     r->method_text = h->head.method_text;
     r->target = h->head.target;
     r->body = body;
-    r->head = &h->head;
-    if (h->cn[0] == '\0') (void)TEXT_SET(h->cn, net_conn_peer_cn(h->conn));
-    r->tls_cn = str_of(h->cn);
     h->head_only = r->method == HTTP_HEAD;
     h->close_after = !h->head.keep_alive;
     h->phase = H_WAIT;
@@ -207,21 +206,36 @@ static void dispatch(struct hconn *h, struct str body)
     h->srv->handler(h->srv->arg, r);
 }
 
+static void refuse_large(struct hconn *h)
+{
+    refuse(h, 413, "too_large", "the body is larger than this server takes");
+}
+
+/* A body follows: how much of it is taken? */
+static void expect_body(struct hconn *h)
+{
+    const struct http_server_opts *o = &h->srv->opts;
+    h->body_max = o->body_max;
+    if (o->body_limit != NULL) {
+        size_t limit = o->body_limit(h->srv->arg, &h->req);
+        if (limit < h->body_max) h->body_max = limit;
+    }
+}
+
 /* The head is complete at the front of `in`. */
 static void head_done(struct hconn *h, size_t head_bytes)
 {
     const struct http_server_opts *o = &h->srv->opts;
     struct err err = {0};
     h->used = head_bytes;
+    if (h->cn[0] == '\0') (void)TEXT_SET(h->cn, net_conn_peer_cn(h->conn));
     h->req = (struct http_req){.peer = str_of(h->peer),
+                               .tls_cn = str_of(h->cn),
                                .is_tls = net_conn_is_tls(h->conn),
-                               .is_unix = str_starts(str_of(h->peer), STR("unix"))};
+                               .is_unix = str_starts(str_of(h->peer), STR("unix")),
+                               .head = &h->head};
     if (http_parse_request(str_n(h->in.p, head_bytes), &h->head, &err) != 0) {
         refuse(h, http_parse_status(&err), "bad_request", err.text);
-        return;
-    }
-    if (h->head.body == HTTP_BODY_LENGTH && h->head.length > o->body_max) {
-        refuse(h, 413, "too_large", "the body is larger than this server takes");
         return;
     }
     http_body_init(&h->decoder, &h->head);
@@ -230,13 +244,18 @@ static void head_done(struct hconn *h, size_t head_bytes)
         dispatch(h, (struct str){"", 0});
         return;
     }
+    expect_body(h);
+    if (h->head.body == HTTP_BODY_LENGTH && h->head.length > h->body_max) {
+        refuse_large(h);
+        return;
+    }
     if (h->head.body == HTTP_BODY_LENGTH && rest.n >= h->head.length) {
         h->used += (size_t)h->head.length;
         dispatch(h, str_n(rest.p, (size_t)h->head.length));
         return;
     }
     h->phase = H_BODY;
-    net_conn_set_deadline(h->conn, 0);
+    net_conn_set_deadline(h->conn, o->body_ms);
     net_conn_set_idle(h->conn, o->body_idle_ms);
     if (h->head.expect_continue && rest.n == 0)
         (void)net_conn_write(h->conn, STR("HTTP/1.1 100 Continue\r\n\r\n"));
@@ -252,10 +271,15 @@ static void feed_body(struct hconn *h)
             refuse(h, 400, "bad_request", err.text);
             return;
         }
-        if (h->body.n + data.n > h->srv->opts.body_max) {
-            refuse(h, 413, "too_large", "the body is larger than this server takes");
+        if (h->body.n + data.n > h->body_max) {
+            refuse_large(h);
             return;
         }
+        if (data.n > h->srv->opts.bodies_max - h->srv->bodies) {
+            refuse(h, 503, "unavailable", "too many bodies are under way: ask again");
+            return;
+        }
+        h->srv->bodies += data.n;
         strbuf_put(&h->body, data);
     }
     /* The head stays where its slices point; what follows the body moves up to it. */
@@ -436,10 +460,12 @@ struct http_server *http_server_listen(struct net_loop *l, struct str addr,
     struct http_server_opts *o = &s->opts;
     if (opts != NULL) *o = *opts;
     if (o->body_max == 0) o->body_max = 1024 * 1024;
+    if (o->bodies_max == 0) o->bodies_max = 256 * 1024 * 1024;
     if (o->stream_max == 0) o->stream_max = 1024 * 1024;
     if (o->conns_max == 0) o->conns_max = 8192;
     set_default(&o->head_ms, 10000);
     set_default(&o->body_idle_ms, 30000);
+    set_default(&o->body_ms, 120000);
     set_default(&o->keepalive_ms, 75000);
     set_default(&o->write_idle_ms, 60000);
     s->listener = net_listen(l, addr, &o->listen, on_accept, s, err);

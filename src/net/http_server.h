@@ -10,7 +10,8 @@
  * request stays valid, and answering it just releases it.
  *
  * Clients cannot hold us up: heads, bodies, pauses and unread answers each have
- * a deadline on silence, heads and bodies and queues a size, connections a number. */
+ * a deadline on silence, heads and bodies one on the whole as well; heads, bodies,
+ * all bodies together and queues have a size, connections a number. */
 #ifndef NET_HTTP_SERVER_H
 #define NET_HTTP_SERVER_H
 #include <stdbool.h>
@@ -24,12 +25,19 @@
 struct http_server;
 struct tls_ctx;
 
+struct http_req;
+
 struct http_server_opts {        /* zeroed fields take the default */
     struct tls_ctx *tls;         /* NULL: plain; reference taken */
     struct net_listen_opts listen;
     size_t body_max;             /* 1 MiB; more is answered 413 */
+    /* Asked before a body is read (`arg` is the handler's; there is no path yet): how
+     * much is taken from this client, where that is less.  NULL: body_max from all. */
+    size_t (*body_limit)(void *arg, const struct http_req *req);
+    size_t bodies_max;           /* 256 MiB of all bodies held at once; more is answered 503 */
     int64_t head_ms;             /* 10 s for a whole head */
     int64_t body_idle_ms;        /* 30 s of silence within a body */
+    int64_t body_ms;             /* 120 s for a whole body */
     int64_t keepalive_ms;        /* 75 s between requests */
     int64_t write_idle_ms;       /* 60 s in which the client takes nothing of the answer */
     uint32_t conns_max;          /* 8192; more wait in the backlog */

@@ -34,6 +34,7 @@ struct hconn {
     struct strbuf extra; /* header lines of the answer */
     struct http_scan scan;
     size_t used;         /* bytes of `in` that belong to this request */
+    size_t body_max;     /* of this request */
     struct http_body decoder;
     char *path;          /* decoded; path_cap bytes, kept between requests */
     size_t path_cap;
@@ -58,6 +59,7 @@ struct http_server {
     void *arg;
     struct hconn *conns;
     uint32_t n_conns, n_cut;
+    size_t bodies;       /* bytes in the `body` of all connections */
     struct net_timer *stop_timer;
     void (*on_stopped)(void *arg, uint32_t cut);
     void *on_stopped_arg;

@@ -235,6 +235,80 @@ static void body_limit(void **state)
     strbuf_done(&b);
 }
 
+/* Bytes that trickle do not put off the end of a body either. */
+static void trickling_body(void **state)
+{
+    struct world *w = start(state, (struct http_server_opts){.body_ms = 60});
+    int64_t end = net_now_ms() + 5000;
+    const bool never = false;
+    raw_send(&w->raw, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
+    while (!w->raw.eof && !w->raw.closed && net_now_ms() < end) {
+        raw_send(&w->raw, "a");
+        (void)net_loop_run_until(w->loop, &never, 5);
+    }
+    assert_true(has(&w->raw.got, "408 "));
+    assert_int_equal(w->requests, 0);
+}
+
+static size_t known_or_4(void *arg, const struct http_req *r)
+{
+    (void)arg;
+    return http_header(r, "X-Known").n > 0 ? SIZE_MAX : 4;
+}
+
+static void strangers_send_less(void **state)
+{
+    static const struct {
+        const char *text, *answer;
+    } rows[] = {
+        {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nabcd", "200 "},
+        {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n", "413 "},
+        {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde", "413 "},
+        {"POST / HTTP/1.1\r\nHost: a\r\nX-Known: y\r\nContent-Length: 5\r\n\r\nabcde",
+         "200 "},
+        {"POST / HTTP/1.1\r\nHost: a\r\nX-Known: y\r\nContent-Length: 9\r\n\r\n", "413 "},
+    };
+    struct world *w = *state;
+    listen_with(w, (struct http_server_opts){.body_max = 8, .body_limit = known_or_4});
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        raw_done(&w->raw);
+        raw_dial(w->loop, &w->raw, str_of(w->addr), NULL);
+        raw_send(&w->raw, rows[i].text);
+        WAIT(w->loop, has(&w->raw.got, " "));
+        if (!has(&w->raw.got, rows[i].answer)) fail_msg("row %zu: '%s'", i, w->raw.got.p);
+    }
+}
+
+/* Many bodies that never end: together they hold no more than was allowed, and
+ * what was held is free again when their clients have left or were answered. */
+static void bodies_share_a_limit(void **state)
+{
+    static const char part[] = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                               "60\r\n0123456789012345678901234567890123456789";
+    static const char rest[] = "01234567890123456789012345678901234567890123456789012345"
+                               "\r\n0\r\n\r\n";
+    struct world *w = start(state, (struct http_server_opts){.bodies_max = 100});
+    struct raw second, third;
+    raw_send(&w->raw, part);
+    raw_dial(w->loop, &second, str_of(w->addr), NULL);
+    raw_send(&second, part);
+    test_turns(w->loop, 20);
+    raw_dial(w->loop, &third, str_of(w->addr), NULL);
+    raw_send(&third, part); /* 3 x 40 > 100 */
+    WAIT(w->loop, third.eof);
+    assert_true(has(&third.got, "503 "));
+    assert_int_equal(w->raw.got.n + second.got.n, 0);
+    raw_done(&third);
+    raw_done(&second);
+    WAIT(w->loop, http_server_conns(w->server) == 1);
+    raw_send(&w->raw, rest); /* 96 in all: fits only where the others' bytes are gone */
+    WAIT(w->loop, has(&w->raw.got, "200 "));
+    raw_send(&w->raw, part);
+    raw_send(&w->raw, rest);
+    WAIT(w->loop, w->requests == 2);
+    assert_int_equal(w->body.n, 96);
+}
+
 static void expects_continue(void **state)
 {
     struct world *w = start(state, (struct http_server_opts){.body_max = 10});
@@ -414,6 +488,7 @@ int main(void)
         CASE(answers), CASE(pieces), CASE(head_outlives_its_buffer), CASE(byte_by_byte),
         CASE(pipelined), CASE(pipelined_behind_held), CASE(flood_behind_held), CASE(refusals),
         CASE(unread_answers), CASE(target_forms), CASE(body_limit), CASE(expects_continue),
+        CASE(strangers_send_less), CASE(bodies_share_a_limit), CASE(trickling_body),
         CASE(large_body_sees_413), CASE(keep_alive_rules),
         CASE(slow_clients), CASE(trickling_head), CASE(held_and_left),
         CASE(left_without_callback), CASE(connections_are_counted), CASE(half_closed),
