@@ -34,7 +34,8 @@ static int lock_dir(int dir, const char *path, int *ret, struct err *err)
     return 0;
 }
 
-static int raise_epoch(int dir, uint64_t *ret, struct err *err)
+/* To one above what is stored, and above `last`. */
+static int raise_epoch(int dir, uint64_t last, uint64_t *ret, struct err *err)
 {
     char text[32];
     size_t n = 0;
@@ -48,6 +49,8 @@ static int raise_epoch(int dir, uint64_t *ret, struct err *err)
             return err_set(err, ERR_CORRUPT, "the file epoch holds no number");
         }
     }
+    if (epoch < last) epoch = last;
+    if (epoch > INT64_MAX - 1) return err_set(err, ERR_LIMIT, "this node has started too often");
     n = (size_t)text_fmt(text, sizeof(text), "%llu\n", (unsigned long long)epoch + 1);
     rc = file_write(dir, "epoch", text, n, FILE_DURABLE, err);
     if (rc == 0) *ret = epoch + 1;
@@ -61,11 +64,19 @@ int epoch_begin(const char *dir, uint64_t *ret_epoch, int *ret_lock, struct err 
     if (fd < 0) return err_sys(err, ERR_IO, errno, "open %s", dir);
     int rc = lock_dir(fd, dir, &lock, err);
     if (rc != 0) return rc;
-    rc = raise_epoch(fd, ret_epoch, err);
+    rc = raise_epoch(fd, 0, ret_epoch, err);
     if (rc != 0) {
         close(lock);
         return rc;
     }
     *ret_lock = lock;
     return 0;
+}
+
+int epoch_after(const char *dir, uint64_t last, uint64_t *epoch, struct err *err)
+{
+    if (*epoch > last) return 0;
+    AUTO_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return err_sys(err, ERR_IO, errno, "open %s", dir);
+    return raise_epoch(fd, last, epoch, err);
 }

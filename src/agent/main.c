@@ -164,6 +164,7 @@ static int start(struct agent *a, struct err *err)
                              .name = a->c.name,
                              .token_file = a->c.join_token_file[0] ? a->c.join_token_file : NULL};
     rc = join_run(a->loop, &join, &a->id, err);
+    if (rc == 0) rc = epoch_after(a->c.dir, a->id.epoch, &a->epoch, err);
     if (rc == 0) rc = open_driver(a, err);
     if (rc == 0) rc = identity_path(a->c.dir, "bodies", path, err);
     if (rc == 0) rc = bodies_open(fake ? NULL : path, &a->bodies, err);

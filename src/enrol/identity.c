@@ -10,6 +10,7 @@
 struct identity_doc {
     char role[16], name[NODE_NAME_MAX + 1], cluster[33], incarnation[33];
     char ticket_key[TICKET_KEY_TEXT];
+    uint64_t epoch;
 };
 
 static const struct wire_field identity_fields[] = {
@@ -23,6 +24,8 @@ static const struct wire_field identity_fields[] = {
                 .doc = "of the manager's store"),
     WIRE_F_TEXT(struct identity_doc, ticket_key, "ticket_key", .flags = WIRE_REQUIRED, .min = 1,
                 .doc = "Ed25519 public key of tickets, base64"),
+    WIRE_F_U64(struct identity_doc, epoch, "epoch", .flags = WIRE_OMIT, .max = INT64_MAX,
+               .doc = "Start count of the last node of that name."),
 };
 static const struct wire_table identity_table =
     WIRE_TABLE("identity", struct identity_doc, identity_fields, .version = 1);
@@ -86,6 +89,7 @@ int identity_load(const char *dir, struct identity *ret, struct err *err)
     TEXT_CLIP(id.name, str_of(doc.name));
     TEXT_CLIP(id.cluster, str_of(doc.cluster));
     TEXT_CLIP(id.incarnation, str_of(doc.incarnation));
+    id.epoch = doc.epoch;
     *ret = id;
     return 0;
 }
@@ -103,6 +107,7 @@ int identity_save(const char *dir, const struct identity *id, struct err *err)
     TEXT_CLIP(doc.name, str_of(id->name));
     TEXT_CLIP(doc.cluster, str_of(id->cluster));
     TEXT_CLIP(doc.incarnation, str_of(id->incarnation));
+    doc.epoch = id->epoch;
     ticket_key_format(id->ticket_key, doc.ticket_key);
     wire_print(&identity_table, &doc, &json);
     strbuf_putc(&json, '\n');

@@ -20,6 +20,7 @@ struct identity {
     char name[NODE_NAME_MAX + 1];
     char cluster[33], incarnation[33];
     uint8_t ticket_key[TICKET_KEY_PUBLIC];
+    uint64_t epoch; /* start count of this name's last life, when it joined; 0: it had none */
 };
 
 #define IDENTITY_PATH_MAX 512

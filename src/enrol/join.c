@@ -157,6 +157,7 @@ static int answer_check(const struct join_opts *o, const char *key, const struct
     TEXT_CLIP(id->name, str_of(o->name));
     TEXT_CLIP(id->cluster, str_of(a->cluster));
     TEXT_CLIP(id->incarnation, str_of(a->incarnation));
+    id->epoch = a->epoch;
     return 0;
 }
 

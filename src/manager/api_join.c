@@ -5,6 +5,7 @@
  * answer got lost asks again and gets another certificate; nobody else does. */
 #include "base/check.h"
 #include "manager/api.h"
+#include "manager/beat.h"
 #include "wire/objects.h"
 
 /* ---- for people: making a token ---- */
@@ -81,6 +82,9 @@ static void admit(struct api_call *c, const struct join_request *rq, const char 
         return;
     }
     bind_token(m, token, cn);
+    /* A machine that was set up anew counts on from its old life: what that one may
+     * still say is older than anything the new one says. */
+    if (strcmp(rq->role, "agent") == 0) answer.epoch = beat_epoch(m, str_of(rq->node));
     answer.protocol = WIRE_PROTOCOL;
     TEXT_CLIP(answer.cluster, str_of(m->cluster));
     TEXT_CLIP(answer.incarnation, str_of(m->incarnation));
@@ -94,7 +98,8 @@ static void admit(struct api_call *c, const struct join_request *rq, const char 
 static void join(struct api_call *c, const struct join_request *rq)
 {
     bool proxy = strcmp(rq->role, "proxy") == 0;
-    char cn[PKI_CN_MAX + 1];
+    char cn[sizeof(((const struct store_token *)0)->name)]; /* where the token keeps it */
+    _Static_assert(sizeof(cn) <= PKI_CN_MAX + 1, "what is kept can be a common name");
     if (rq->protocol != WIRE_PROTOCOL) {
         answer_now(c->m, c->req, 400, "unsupported", "protocol", "this manager speaks protocol 1");
         return;

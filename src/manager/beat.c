@@ -203,6 +203,14 @@ void beat_lost(struct manager *m)
     beat_done(m);
 }
 
+uint64_t beat_epoch(const struct manager *m, struct str node)
+{
+    const struct node *n = world_node_named(turns_world(m->turns), node);
+    uint32_t at = map_str_get(&m->beats.by_name, node);
+    uint64_t stored = n ? n->epoch : 0, heard = at == MAP_NONE ? 0 : m->beats.peers.v[at]->epoch;
+    return stored > heard ? stored : heard;
+}
+
 uint32_t beat_held(const struct manager *m)
 {
     uint32_t n = 0;

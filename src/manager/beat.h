@@ -35,6 +35,8 @@ struct beats {
 void beat_closing(struct manager *m, const struct turn_batch *b);
 void beat_lost(struct manager *m); /* held requests are told to come again */
 void beat_done(struct manager *m);
+/* The highest start count heard from a node of that name; 0: none was heard. */
+uint64_t beat_epoch(const struct manager *m, struct str node);
 uint32_t beat_held(const struct manager *m); /* nodes whose request is held now */
 
 #endif

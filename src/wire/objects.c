@@ -293,6 +293,8 @@ static const struct wire_field join_answer_fields[] = {
     WIRE_F_TEXT(struct join_answer, incarnation, "incarnation", .flags = WIRE_REQUIRED, .min = 32,
                 .doc = "Of the store."),
     WIRE_F_U32(struct join_answer, node_id, "node_id", .doc = "0: not known yet, or a proxy."),
+    WIRE_F_U64(struct join_answer, epoch, "epoch", .flags = WIRE_OMIT,
+               .doc = "The highest start count heard from a node of that name."),
     WIRE_F_STRING(struct join_answer, cert, "cert", 65536, .flags = WIRE_REQUIRED,
                   .doc = "Certificate, PEM."),
     WIRE_F_STRING(struct join_answer, ca, "ca", 65536, .flags = WIRE_REQUIRED,

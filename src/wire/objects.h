@@ -183,6 +183,7 @@ struct join_answer {
     uint32_t protocol;
     char cluster[33], incarnation[33];
     uint32_t node_id;             /* 0: not yet known (the first sync gives it), or a proxy */
+    uint64_t epoch;               /* of the last agent of that name; the next begins above it */
     char *cert, *ca;              /* PEM */
     char ticket_key[48];          /* base64, Ed25519 public key */
 };

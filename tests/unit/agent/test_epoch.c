@@ -28,6 +28,30 @@ static void rises_with_every_start(void **state)
     assert_int_equal(epoch_begin(dir, &epoch, &lock, &err), ERR_IO);
 }
 
+/* A directory made anew goes on above what the lost one had come to. */
+static void goes_on_after_a_lost_directory(void **state)
+{
+    static const struct { uint64_t last, now; } steps[] = {{0, 1}, {1, 2}, {1, 2}, {41, 42}, {7, 42}};
+    char dir[64];
+    struct err err;
+    uint64_t epoch = 0;
+    int lock = -1;
+    (void)state;
+    test_dir_new(dir);
+    assert_int_equal(epoch_begin(dir, &epoch, &lock, &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        assert_int_equal(epoch_after(dir, steps[i].last, &epoch, &err), 0);
+        assert_int_equal(epoch, steps[i].now);
+    }
+    close(lock);
+    assert_int_equal(epoch_begin(dir, &epoch, &lock, &err), 0); /* it was stored */
+    assert_int_equal(epoch, 43);
+    assert_int_equal(epoch_after(dir, INT64_MAX, &epoch, &err), ERR_LIMIT);
+    assert_int_equal(epoch, 43);
+    close(lock);
+    test_dir_free(dir);
+}
+
 static void a_second_agent_is_refused(void **state)
 {
     char dir[64];
@@ -77,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rises_with_every_start),
+        cmocka_unit_test(goes_on_after_a_lost_directory),
         cmocka_unit_test(a_second_agent_is_refused),
         cmocka_unit_test(a_lock_that_goes_soon_is_waited_for),
     };

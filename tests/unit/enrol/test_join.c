@@ -64,6 +64,7 @@ static void on_join(void *arg, struct http_req *r)
                        strlen(f->script == OTHER_CA ? f->other.ca.cert : f->cluster.ca.cert));
     TEXT_SET(a.cluster, STR(CLUSTER_ID));
     TEXT_SET(a.incarnation, STR(CLUSTER_INCARNATION));
+    a.epoch = 41;
     ticket_key_format(f->cluster.ticket_public, a.ticket_key);
     strbuf_init(&json, 65536);
     wire_print(&wire_join_answer, &a, &json);
@@ -172,6 +173,8 @@ static void joins_once_and_keeps_it(void **state)
     assert_true(has(&f, "node.key", 0600));
     assert_true(has(&f, "identity.json", 0600));
     assert_int_equal(join(&f, "n1", false, &again, &err), 0); /* needs no token any more */
+    assert_int_equal(id.epoch, 41);
+    assert_int_equal(again.epoch, 41);
     assert_int_equal(f.asked, 1);
     assert_memory_equal(again.ticket_key, id.ticket_key, sizeof(id.ticket_key));
     assert_int_equal(identity_client_tls(f.state, false, &tls, &err), 0);

@@ -242,47 +242,55 @@ static void join_token(struct rig *r, struct join_token_answer *ret)
     parse_reply(&p, 201, &wire_join_token_answer, ret);
 }
 
-void fake_node_join(struct rig *r, const char *name, int cpu, struct fake_node *ret)
+void fake_node_ask(struct fake_node *n, const char *role, struct reply *p)
 {
-    struct fake_node n = {
-        .r = r, .epoch = 1, .cpu_milli = cpu * 1000, .mem_bytes = INT64_C(64) << 30};
+    struct rig *r = n->r;
     struct err err = {0};
     struct join_token_answer token;
-    AUTO_REPLY struct reply p;
     char *csr = NULL;
-    assert_true(TEXT_SET(n.name, str_of(name)));
     join_token(r, &token);
     struct tls_client_opts o = {.has_pin = true};
     assert_true(pki_fingerprint_parse(str_of(token.ca_sha256), o.pin));
-    node_client(&n, &o);
-    assert_int_equal(pki_key_new(PKI_P256, &n.key, &err), 0);
-    assert_int_equal(pki_csr_new(n.key, str_of(name), &csr, &err), 0);
+    node_client(n, &o);
+    assert_int_equal(pki_key_new(PKI_P256, &n->key, &err), 0);
+    assert_int_equal(pki_csr_new(n->key, STR("anybody"), &csr, &err), 0);
     struct join_request rq;
     wire_init(&wire_join_request, &rq);
     rq.protocol = WIRE_PROTOCOL;
     rq.token = token.token;
-    text_clip(rq.node, sizeof(rq.node), str_of(name));
+    text_clip(rq.node, sizeof(rq.node), str_of(n->name));
+    text_clip(rq.role, sizeof(rq.role), str_of(role));
     rq.csr = csr;
     AUTO_STRBUF struct strbuf body;
     strbuf_init(&body, 65536);
     wire_print(&wire_join_request, &rq, &body);
-    reply_init(&p);
+    reply_init(p);
     struct http_request hr = {.method = "POST",
                               .target = STR("/agent/v1/join"),
                               .content_type = "application/json",
                               .body = strbuf_str(&body),
                               .timeout_ms = RIG_WAIT_MS};
-    http_call(n.client, &hr, on_done, &p);
-    rig_wait(r, &p.done);
+    http_call(n->client, &hr, on_done, p);
+    rig_wait(r, &p->done);
+    wire_free(&wire_join_token_answer, &token);
+    mem_free(csr);
+}
+
+void fake_node_join(struct rig *r, const char *name, int cpu, struct fake_node *ret)
+{
+    struct fake_node n = {
+        .r = r, .epoch = 1, .cpu_milli = cpu * 1000, .mem_bytes = INT64_C(64) << 30};
+    AUTO_REPLY struct reply p;
     struct join_answer a;
+    assert_true(TEXT_SET(n.name, str_of(name)));
+    fake_node_ask(&n, "agent", &p);
     parse_reply(&p, 200, &wire_join_answer, &a);
     n.cert = STEAL(a.cert);
     n.ca = STEAL(a.ca);
     text_clip(n.cluster, sizeof(n.cluster), str_of(a.cluster));
     text_clip(n.incarnation, sizeof(n.incarnation), str_of(a.incarnation));
+    n.epoch = a.epoch + 1;
     wire_free(&wire_join_answer, &a);
-    wire_free(&wire_join_token_answer, &token);
-    mem_free(csr);
     fake_node_connect(&n);
     *ret = n;
 }

@@ -64,6 +64,8 @@ struct fake_node {
     char cluster[33], incarnation[33];
     int64_t cpu_milli, mem_bytes;
 };
+/* Shows a fresh token under n->name; what the manager said is in p, the key in n. */
+void fake_node_ask(struct fake_node *n, const char *role, struct reply *p);
 /* Joins with a fresh token.  cpu in cores. */
 void fake_node_join(struct rig *r, const char *name, int cpu, struct fake_node *ret);
 void fake_node_connect(struct fake_node *n); /* after the manager was started again */
