@@ -196,23 +196,33 @@ bool api_limit(struct api_call *c, uint32_t *ret)
     return true;
 }
 
+static bool refuse_parameter(struct api_call *c, struct str name, const char *what)
+{
+    char said[40], detail[160];
+    text_clip(said, sizeof(said), str_is_utf8(name) ? name : STR("?"));
+    text_fmt(detail, sizeof(detail), "\"%s\" %s", said, what);
+    answer_now(c->m, c->req, 400, "invalid", said, detail);
+    return false;
+}
+
 bool api_query_only(struct api_call *c, const char *const *known)
 {
     struct str rest = c->req->query;
+    uint32_t seen = 0;
     while (rest.n > 0) {
         struct str pair, name;
         str_cut(&rest, '&', &pair);
         if (pair.n == 0) continue;
         str_cut(&pair, '=', &name);
-        bool ok = false;
-        for (uint32_t i = 0; known[i]; i++)
-            if (str_eq(name, str_of(known[i]))) ok = true;
-        if (ok) continue;
-        char said[40], detail[160];
-        text_clip(said, sizeof(said), str_is_utf8(name) ? name : STR("?"));
-        text_fmt(detail, sizeof(detail), "\"%s\" is not a parameter of this request", said);
-        answer_now(c->m, c->req, 400, "invalid", said, detail);
-        return false;
+        uint32_t i = 0;
+        while (known[i] && !str_eq(name, str_of(known[i]))) i++;
+        CHECK(i < 32);
+        if (!known[i]) return refuse_parameter(c, name, "is not a parameter of this request");
+        if (seen & (1u << i)) return refuse_parameter(c, name, "is given twice");
+        seen |= 1u << i;
+        /* What cannot be read would count as not given, and a filter as none. */
+        if (!http_query_is_sound(pair))
+            return refuse_parameter(c, name, "has a value with a wrong escape");
     }
     return true;
 }

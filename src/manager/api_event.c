@@ -17,6 +17,12 @@ static void follow_now(struct manager *m, struct http_req *req, void *arg)
         answer_now(m, req, 503, "unavailable", "", "the client has left");
         return;
     }
+    /* It would stay silent until the turns have come that far: of another store? */
+    if (!ask->from_now && after.turn > turns_durable(m->turns)) {
+        answer_now(m, req, 409, "conflict", "Last-Event-ID",
+                   "this store has no such entry yet: follow anew");
+        return;
+    }
     if (!event_follow(m, req, ask->session, after))
         answer_now(m, req, 503, "unavailable", "", "too many are following already");
     else m->http.by_class[2]++;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include "base/check.h"
 #include "manager/manager.h"
 #include "net/log.h"
@@ -138,6 +139,15 @@ static int run(const struct settings *s, struct err *err)
     return p.code == 0 ? 0 : err_set(err, ERR_UNAVAILABLE, "the manager could not go on");
 }
 
+/* A descriptor for each connection that the servers take, not the shell's 1024. */
+static void raise_nofile(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) != 0) return;
+    r.rlim_cur = r.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &r);
+}
+
 int manager_main(int argc, char **argv)
 {
     struct settings s;
@@ -152,6 +162,7 @@ int manager_main(int argc, char **argv)
         mallopt(M_ARENA_MAX, 1);
         mallopt(M_MMAP_THRESHOLD, 256 * 1024);
         mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+        raise_nofile();
         rc = run(&s, &err);
     }
     if (rc == 0) return 0;

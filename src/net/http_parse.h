@@ -101,6 +101,8 @@ int http_path_decode(struct str raw, char *dst, size_t cap, struct str *ret, str
 /* Value of `name` in a query string, decoded ('+' is a space) into dst.  False if
  * absent, malformed or too long. */
 bool http_query_get(struct str query, struct str name, char *dst, size_t cap, struct str *ret);
+/* Can that value of a query be decoded, as http_query_get would? */
+bool http_query_is_sound(struct str value);
 /* Appends with everything but unreserved characters (and '/' if keep_slash) escaped. */
 struct strbuf;
 void http_escape(struct strbuf *b, struct str s, bool keep_slash);

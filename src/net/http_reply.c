@@ -172,7 +172,7 @@ int http_status_of_err(int err_code)
         int code, status;
     } table[] = {
         {ERR_INVALID, 400},     {ERR_NOT_FOUND, 404}, {ERR_CONFLICT, 409},
-        {ERR_LIMIT, 429},       {ERR_DENIED, 403},    {ERR_UNKNOWN, 503},
+        {ERR_LIMIT, 413},       {ERR_DENIED, 403},    {ERR_UNKNOWN, 503},
         {ERR_UNAVAILABLE, 503}, {ERR_TIMEOUT, 504},   {ERR_UNSUPPORTED, 501},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++)

@@ -150,6 +150,13 @@ static bool decode_value(struct str raw, char *dst, size_t cap, struct str *ret)
     return true;
 }
 
+bool http_query_is_sound(struct str value)
+{
+    for (size_t i = 0; i < value.n; i++)
+        if (value.p[i] == '\0' || (value.p[i] == '%' && escape_at(value, i) <= 0)) return false;
+    return true;
+}
+
 bool http_query_get(struct str query, struct str name, char *dst, size_t cap, struct str *ret)
 {
     struct str item, key;

@@ -396,6 +396,13 @@ static void queries(void **state)
         if (ok != (rows[i].value != NULL)) fail_msg("'%s': %d", rows[i].query, ok);
         if (ok && !str_eq(got, str_of(rows[i].value))) fail_msg("'%s': '%s'", rows[i].query, got.p);
     }
+    static const struct { const char *value; bool sound; } values[] = {
+        {"", true}, {"a+b", true}, {"%20", true}, {"%c3%a4", true}, {"%00", false}, {"%", false},
+        {"a%2", false}, {"%zz", false}, {"%20%0x", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(values); i++)
+        if (http_query_is_sound(str_of(values[i].value)) != values[i].sound)
+            fail_msg("'%s'", values[i].value);
     struct strbuf b;
     strbuf_init(&b, 100);
     http_escape(&b, STR("a b/c~\xc3\xa4?"), true);
