@@ -64,8 +64,15 @@ static void a_configuration_comes_back_whole(void **state)
 
 static void an_end_and_a_life_come_back_whole(void **state)
 {
-    struct memo_exit e = {.ran = true, .known = true, .status = 0x700, .oom = true,
-                          .mem_peak_bytes = -1, .cpu_us = 12, .ended_wall_us = 5, .text = "of age"}, e2;
+    struct memo_exit e = {.ran = true,
+                          .known = true,
+                          .status = 0x700,
+                          .oom = true,
+                          .mem_peak_bytes = -1,
+                          .cpu_us = 12,
+                          .ended_wall_us = 5,
+                          .text = "of age"},
+                     e2;
     struct memo_life l = {.boot_id = "b", .shim_pid = 3, .shim_start = 4, .pid = 5, .start = 6,
                           .signal_done = 7, .limit_boot_ms = 8, .timed_out = true}, l2;
     (void)state;
