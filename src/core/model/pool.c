@@ -140,7 +140,7 @@ void pool_add(struct world *w, struct session *s)
                                             .shape = shape};
     if (!w->shapes.v[shape].refused) q->open++;
     CHECK(q->open <= q->n);
-    pool_due(w, s->group);
+    if (q->shut == 0 || at < q->shut) pool_due(w, s->group); /* else those ahead hold it back */
 }
 
 const struct queue_entry *pool_entry(const struct world *w, const struct session *s)

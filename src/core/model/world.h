@@ -26,6 +26,7 @@ struct pool_queue {
     struct queue_entry *v;
     uint32_t first, n, cap;
     uint32_t open; /* entries whose shape is not refused */
+    uint32_t shut; /* entries after which the last walk found every node fenced; 0: it did not */
     bool due;      /* something changed that a pass of this group could use */
 };
 

@@ -64,6 +64,7 @@ static bool walk_queue(struct walk *walk)
     struct world *w = walk->w;
     struct pool_queue *q = &w->queues.v[walk->group - 1];
     w->walks++;
+    q->shut = 0;
     if (walk->strict) fence_begin(&walk->fence, w, walk->group);
     else if (q->open == 0) return true; /* nothing was freed since all were refused */
     for (uint32_t i = 0; i < q->n;) {
@@ -75,7 +76,10 @@ static bool walk_queue(struct walk *walk)
             break;
         case JUDGED_PASSED_OVER: i++; break;
         case JUDGED_BLOCKED:
-            if (hold_back(walk, &e)) return true;
+            if (hold_back(walk, &e)) {
+                if (walk->strict) q->shut = i + 1;
+                return true;
+            }
             i++;
             break;
         }

@@ -231,6 +231,33 @@ static void a_slice_says_that_there_is_more(void **state)
     lab_free(l);
 }
 
+/* Who comes behind a session that holds back all is not even looked at. */
+static void behind_the_head_costs_nothing(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    uint32_t n1 = lab_join(l, "n1", 4, 8, 0);
+    uint64_t first = ask(l, 3, 0);
+    lab_settle(l);
+    uint64_t head = ask(l, 2, 0), walks = l->w->walks, behind[5];
+    for (int i = 0; i < 5; i++) behind[i] = ask(l, 1, 0);
+    assert_int_equal(l->w->walks, walks);
+    struct session urgent = lab_request(1, 1, 1, 0);
+    urgent.priority = 50;
+    assert_int_equal(lab_state(l, lab_run(l, &urgent)), SESSION_ALLOCATED);
+    assert_int_equal(l->w->walks, walks + 1);
+    lab_settle(l);
+    lab_stop(l, head, 0); /* nothing is held back any more; there is no room, though */
+    assert_true(l->w->walks > walks + 1);
+    walks = l->w->walks;
+    ask(l, 1, 0);
+    assert_int_equal(l->w->walks, walks);
+    lab_exit(l, n1, first, 0, 0);
+    for (int i = 0; i < 3; i++) assert_int_equal(lab_state(l, behind[i]), SESSION_ALLOCATED);
+    assert_int_equal(lab_state(l, behind[3]), SESSION_PENDING);
+    lab_free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +272,7 @@ int main(void)
         cmocka_unit_test(priority_goes_first),
         cmocka_unit_test(slices),
         cmocka_unit_test(a_slice_says_that_there_is_more),
+        cmocka_unit_test(behind_the_head_costs_nothing),
     };
     return RUN(tests);
 }
