@@ -31,7 +31,9 @@ static void rises_with_every_start(void **state)
 /* A directory made anew goes on above what the lost one had come to. */
 static void goes_on_after_a_lost_directory(void **state)
 {
-    static const struct { uint64_t last, now; } steps[] = {{0, 1}, {1, 2}, {1, 2}, {41, 42}, {7, 42}};
+    static const struct { uint64_t last, now; } steps[] = {
+        {0, 1}, {1, 2}, {1, 2}, {41, 42}, {7, 42},
+    };
     char dir[64];
     struct err err;
     uint64_t epoch = 0;

@@ -94,62 +94,63 @@ static void test_life_with_a_kill_between(void **state)
     life_case(false);
 }
 
+#define LONG_KEY \
+    "0123456789012345678901234567890123456789012345678901234567890123" \
+    "0123456789012345678901234567890123456789012345678901234567890123"
+static const struct { struct call c; int status; const char *text; } bad_requests[] = {
+    {{.target = "/api/v1/sessions?limit=-1"}, 400, "\"field\":\"limit\""}, /* SES11 */
+    {{.target = "/api/v1/sessions?limit=0"}, 400, "1 to 1000"},
+    {{.target = "/api/v1/sessions?limit=1001"}, 400, "1 to 1000"},
+    {{.target = "/api/v1/sessions?limit=999999999999"}, 400, "\"field\":\"limit\""},
+    {{.target = "/api/v1/sessions?limit=99999999999999999999999"}, 400, "limit"},
+    {{.target = "/api/v1/sessions?limit=1e3"}, 400, "limit"},
+    {{.target = "/api/v1/sessions?limit="}, 400, "limit"},
+    {{.target = "/api/v1/sessions?limt=1"}, 400, "limt"},
+    {{.target = "/api/v1/sessions?limit=1&limit=2"}, 400, "twice"},
+    {{.target = "/api/v1/sessions?name=%00"}, 400, "\"field\":\"name\""},
+    {{.target = "/api/v1/sessions?owner=%zz"}, 400, "\"field\":\"owner\""},
+    {{.target = "/api/v1/sessions?state=gone"}, 400, "state"},
+    {{.target = "/api/v1/sessions?owner=nobody"}, 400, "owner"},
+    {{.target = "/api/v1/sessions?cursor=x"}, 400, "cursor"},
+    {{.target = "/api/v1/sessions/s9"}, 404, "s9"},
+    {{.target = "/api/v1/sessions/nobody"}, 404, "nobody"},
+    {{.target = "/api/v1/sessions/NO_NAME"}, 404, "not_found"},
+    {{.target = "/api/v1/sessions/s9/why"}, 404, "not_found"},
+    {{.target = "/api/v1/sessions/s1?wait=forever"}, 400, "wait"},
+    {{.target = "/api/v1/sessions/s1?timeout_ms=-5"}, 400, "timeout_ms"},
+    {{.target = "/api/v1/nodes/n9"}, 404, "n9"},
+    {{.target = "/api/v1/groups/g9"}, 404, "not_found"},
+    {{.target = "/api/v1/queue?group=g9"}, 400, "group"},
+    {{.target = "/api/v1/queue?cursor=0.0"}, 400, "cursor"},
+    {{.target = "/api/v1/events", .last_event = "x"}, 400, "TURN.INDEX"},
+    {{.target = "/api/v1/events", .last_event = "99999999.0"}, 409, "Last-Event-ID"},
+    {{.method = "POST", .target = "/api/v1/sessions/s9/stop"}, 404, "s9"},
+    {{.method = "POST", .target = "/api/v1/sessions/s9/signal", .body = "{}"}, 400, "signal"},
+    {{.method = "POST", .target = "/api/v1/sessions", .body = "{"}, 400, "invalid"},
+    {{.method = "POST", .target = "/api/v1/sessions", .body = "[]"}, 400, "invalid"},
+    {{.method = "POST", .target = "/api/v1/sessions", .body = ""}, 400, "command"},
+    {{.method = "POST", .target = "/api/v1/sessions", .body = "{\"comand\":[\"x\"]}"}, 400,
+     "command"},
+    {{.method = "POST", .target = "/api/v1/sessions",
+      .body = "{\"command\":[\"x\"],\"cpu_milli\":9223372036854775807}"}, 400, "cpu_milli"},
+    {{.method = "POST", .target = "/api/v1/sessions",
+      .body = "{\"command\":[\"x\"],\"name\":\"a\\u0000b\"}"}, 400, "invalid"},
+    {{.method = "POST", .target = "/api/v1/sessions",
+      .body = "{\"command\":[\"x\"],\"group\":\"g9\"}"}, 400, "\"field\":\"group\""},
+    {{.method = "POST", .target = "/api/v1/sessions",
+      .body = "{\"command\":[\"x\"],\"project\":\"p9\"}"}, 400, "\"field\":\"project\""},
+    {{.method = "POST", .target = "/api/v1/sessions", .body = "{\"command\":[\"x\"]}",
+      .key = LONG_KEY}, 400, "Idempotency-Key"},
+    {{.method = "PUT", .target = "/api/v1/groups/UPPER", .body = "{}"}, 400, "name"},
+    {{.method = "PUT", .target = "/api/v1/groups/g", .body = "{\"on_blocked\":\"x\"}"}, 400,
+     "on_blocked"},
+    {{.method = "POST", .target = "/api/v1/tokens/join", .body = "{\"valid_ms\":1}"}, 400,
+     "valid_ms"},
+};
+
 static void test_bad_requests(void **state)
 {
     (void)state;
-    static const char long_key[] =
-        "0123456789012345678901234567890123456789012345678901234567890123"
-        "0123456789012345678901234567890123456789012345678901234567890123";
-    const struct { struct call c; int status; const char *text; } cases[] = {
-        {{.target = "/api/v1/sessions?limit=-1"}, 400, "\"field\":\"limit\""}, /* SES11 */
-        {{.target = "/api/v1/sessions?limit=0"}, 400, "1 to 1000"},
-        {{.target = "/api/v1/sessions?limit=1001"}, 400, "1 to 1000"},
-        {{.target = "/api/v1/sessions?limit=999999999999"}, 400, "\"field\":\"limit\""},
-        {{.target = "/api/v1/sessions?limit=99999999999999999999999"}, 400, "limit"},
-        {{.target = "/api/v1/sessions?limit=1e3"}, 400, "limit"},
-        {{.target = "/api/v1/sessions?limit="}, 400, "limit"},
-        {{.target = "/api/v1/sessions?limt=1"}, 400, "limt"},
-        {{.target = "/api/v1/sessions?limit=1&limit=2"}, 400, "twice"},
-        {{.target = "/api/v1/sessions?name=%00"}, 400, "\"field\":\"name\""},
-        {{.target = "/api/v1/sessions?owner=%zz"}, 400, "\"field\":\"owner\""},
-        {{.target = "/api/v1/sessions?state=gone"}, 400, "state"},
-        {{.target = "/api/v1/sessions?owner=nobody"}, 400, "owner"},
-        {{.target = "/api/v1/sessions?cursor=x"}, 400, "cursor"},
-        {{.target = "/api/v1/sessions/s9"}, 404, "s9"},
-        {{.target = "/api/v1/sessions/nobody"}, 404, "nobody"},
-        {{.target = "/api/v1/sessions/NO_NAME"}, 404, "not_found"},
-        {{.target = "/api/v1/sessions/s9/why"}, 404, "not_found"},
-        {{.target = "/api/v1/sessions/s1?wait=forever"}, 400, "wait"},
-        {{.target = "/api/v1/sessions/s1?timeout_ms=-5"}, 400, "timeout_ms"},
-        {{.target = "/api/v1/nodes/n9"}, 404, "n9"},
-        {{.target = "/api/v1/groups/g9"}, 404, "not_found"},
-        {{.target = "/api/v1/queue?group=g9"}, 400, "group"},
-        {{.target = "/api/v1/queue?cursor=0.0"}, 400, "cursor"},
-        {{.target = "/api/v1/events", .last_event = "x"}, 400, "TURN.INDEX"},
-        {{.target = "/api/v1/events", .last_event = "99999999.0"}, 409, "Last-Event-ID"},
-        {{.method = "POST", .target = "/api/v1/sessions/s9/stop"}, 404, "s9"},
-        {{.method = "POST", .target = "/api/v1/sessions/s9/signal", .body = "{}"}, 400, "signal"},
-        {{.method = "POST", .target = "/api/v1/sessions", .body = "{"}, 400, "invalid"},
-        {{.method = "POST", .target = "/api/v1/sessions", .body = "[]"}, 400, "invalid"},
-        {{.method = "POST", .target = "/api/v1/sessions", .body = ""}, 400, "command"},
-        {{.method = "POST", .target = "/api/v1/sessions", .body = "{\"comand\":[\"x\"]}"}, 400,
-         "command"},
-        {{.method = "POST", .target = "/api/v1/sessions",
-          .body = "{\"command\":[\"x\"],\"cpu_milli\":9223372036854775807}"}, 400, "cpu_milli"},
-        {{.method = "POST", .target = "/api/v1/sessions",
-          .body = "{\"command\":[\"x\"],\"name\":\"a\\u0000b\"}"}, 400, "invalid"},
-        {{.method = "POST", .target = "/api/v1/sessions",
-          .body = "{\"command\":[\"x\"],\"group\":\"g9\"}"}, 400, "\"field\":\"group\""},
-        {{.method = "POST", .target = "/api/v1/sessions",
-          .body = "{\"command\":[\"x\"],\"project\":\"p9\"}"}, 400, "\"field\":\"project\""},
-        {{.method = "POST", .target = "/api/v1/sessions", .body = "{\"command\":[\"x\"]}",
-          .key = long_key}, 400, "Idempotency-Key"},
-        {{.method = "PUT", .target = "/api/v1/groups/UPPER", .body = "{}"}, 400, "name"},
-        {{.method = "PUT", .target = "/api/v1/groups/g", .body = "{\"on_blocked\":\"x\"}"}, 400,
-         "on_blocked"},
-        {{.method = "POST", .target = "/api/v1/tokens/join", .body = "{\"valid_ms\":1}"}, 400,
-         "valid_ms"},
-    };
     struct rig r;
     AUTO_STRBUF struct strbuf before;
     AUTO_STRBUF struct strbuf after;
@@ -158,12 +159,12 @@ static void test_bad_requests(void **state)
     rig_open(&r);
     rig_dump(&r, &before);
     uint64_t turn = turns_newest(r.m->turns);
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(bad_requests); i++) {
+        const struct call *c = &bad_requests[i].c;
         AUTO_REPLY struct reply p;
-        rig_call(&r, &cases[i].c, &p);
-        if (p.status != cases[i].status || !reply_has(&p, cases[i].text))
-            fail_msg("%s %s: %d %s", cases[i].c.target, cases[i].c.body ? cases[i].c.body : "",
-                     p.status, p.body.p);
+        rig_call(&r, c, &p);
+        if (p.status != bad_requests[i].status || !reply_has(&p, bad_requests[i].text))
+            fail_msg("%s %s: %d %s", c->target, c->body ? c->body : "", p.status, p.body.p);
     }
     rig_dump(&r, &after);
     assert_string_equal(after.p, before.p); /* QTA11: a refusal has no side effects */
