@@ -94,9 +94,10 @@ static void set_amount(struct argp_state *state, struct dev_args *a, int key, co
     set_text(state, cpus ? a->o.cpus : a->o.mem, sizeof(a->o.cpus), cpus ? "cpus" : "mem", value);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *given, struct argp_state *state)
 {
     struct dev_args *a = state->input;
+    const char *arg = given ? given : "";
     uint64_t n = 0;
     switch (key) {
     case KEY_DIR: set_dir(state, a, arg); return 0;
