@@ -29,10 +29,13 @@ static void the_oldest_logs_go_first(void **state)
         keep(logs, "b", 200, 20);
         keep(logs, "a", 200, 30); /* oldest, though made later */
         keep(logs, "c", 300, 10);
-        assert_int_equal(clean_logs(logs, cases[i].keep, NULL), 0);
+        int64_t bytes = -1;
+        assert_int_equal(clean_logs(logs, cases[i].keep, &bytes, NULL), 0);
         for (char c = 'a'; c <= 'c'; c++)
             if (file_exists(logs, (char[]){c, 0})) left[strlen(left)] = c;
         assert_string_equal(left, cases[i].left);
+        assert_int_equal(bytes, (strchr(left, 'a') ? 200 : 0) + (strchr(left, 'b') ? 200 : 0) +
+                                    (strchr(left, 'c') ? 300 : 0));
         close(logs);
         test_dir_free(dir);
     }
