@@ -304,6 +304,39 @@ static void it_starts_where_it_is_told(void **state)
     }
 }
 
+/* The node's own claims, also those of an agent before: a device has one holder. */
+static void what_lives_here_leaves_no_room(void **state)
+{
+    static const char *const sleeper[] = {"/bin/sleep", "1000", NULL};
+    static const struct { struct claim wanted; int rc; } cases[] = {
+        {{500, 64 << 20, 1}, ERR_UNAVAILABLE},  /* device 0 is taken */
+        {{501, 64 << 20, 2}, ERR_UNAVAILABLE},  /* not so much CPU is left */
+        {{500, 65 << 20, 2}, ERR_UNAVAILABLE},  /* not so much memory */
+        {{500, 64 << 20, 4}, ERR_UNAVAILABLE},  /* there is no device 2 */
+        {{500, 64 << 20, 2}, 0},
+    };
+    const struct claim capacity = {1000, 128 << 20, 3};
+    struct err err = {0};
+    (void)state;
+    struct container_spec first = rig_spec(&rig, sleeper);
+    first.claim = (struct claim){500, 64 << 20, 1};
+    rig_create(&rig, &first);
+    rig_until(&rig, first.ref, MEMBER_READY);
+    rig_stop_agent(&rig);
+    rig_start_agent(&rig);
+    ((struct crun *)rig.driver.self)->capacity = capacity;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct container_spec s = rig_spec(&rig, sleeper);
+        struct member_report r;
+        s.claim = cases[i].wanted;
+        assert_int_equal(rig.driver.ops->create(rig.driver.self, &s, &err), cases[i].rc);
+        assert_int_equal(rig_report(&rig, s.ref, &r), cases[i].rc == 0);
+        if (cases[i].rc == 0) rig_clean(&rig, s.ref);
+    }
+    rig_clean(&rig, first.ref);
+    ((struct crun *)rig.driver.self)->capacity = (struct claim){0};
+}
+
 static void another_incarnation_is_an_orphan(void **state)
 {
     (void)state;
@@ -388,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_numbered_signal_comes_once),
         cmocka_unit_test(it_sees_what_it_should),
         cmocka_unit_test(it_starts_where_it_is_told),
+        cmocka_unit_test(what_lives_here_leaves_no_room),
         cmocka_unit_test(another_incarnation_is_an_orphan),
         cmocka_unit_test(groups_that_somebody_tidied_away_are_made_again),
         cmocka_unit_test(many_at_once),
