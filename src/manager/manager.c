@@ -51,7 +51,8 @@ static void on_lost(void *arg, const struct err *why)
 {
     struct manager *m = arg;
     log_event(LOG_ERROR, "turn.lost", LOG_ERR(why));
-    if (why->code == ERR_CORRUPT) give_up(m, why); /* loading again would read the same */
+    if (why->code == ERR_CORRUPT || why->code == ERR_UNSUPPORTED)
+        give_up(m, why); /* loading again would read the same */
     idem_clear(&m->idem);
     doc_cache_clear(&m->docs);
     beat_lost(m);

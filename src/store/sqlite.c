@@ -127,12 +127,23 @@ static int renew(struct sqlite_store *s, struct err *err)
     return rc ? rc : put_meta(s, "incarnation", incarnation, err);
 }
 
+/* A store that has lost its name is not a new one: its agents know another. */
+static int check_new(struct sqlite_store *s, struct err *err)
+{
+    int64_t rows = 0;
+    int rc = sql_number(&s->q, "SELECT (SELECT count(*) FROM user) + (SELECT count(*) FROM turn)",
+                        &rows, err);
+    if (rc || rows == 0) return rc;
+    return err_set(err, ERR_CORRUPT, "store: its cluster id or incarnation is missing");
+}
+
 static int prepare_rows(struct sqlite_store *s, const struct store_options *o, struct err *err)
 {
     int64_t have = 0;
     int rc = sql_exec(&s->q, "BEGIN IMMEDIATE", err);
     if (rc) return rc;
     rc = sql_number(&s->q, "SELECT count(*) FROM meta WHERE key = 'cluster'", &have, err);
+    if (!rc && have == 0) rc = check_new(s, err);
     if (!rc && have == 0) rc = fill_new(s, o, err);
     else if (!rc && o->new_incarnation) rc = renew(s, err);
     if (!rc) rc = sql_exec(&s->q, "COMMIT", err);

@@ -126,8 +126,9 @@ static int load_rows(struct sql *q, const struct loading *l, struct world *w, st
 
 static int load_time(struct sql *q, struct world *w, struct err *err)
 {
-    int64_t turn = 0, core_ms = 0, last = 0, kept = 0;
+    int64_t turn = 0, told = 0, core_ms = 0, last = 0, kept = 0;
     int rc = sql_number(q, "SELECT coalesce(max(no), 0) FROM turn", &turn, err);
+    if (!rc) rc = sql_number(q, "SELECT coalesce(max(turn), 0) FROM history", &told, err);
     if (!rc) {
         rc = sql_number(q,
                         "SELECT coalesce((SELECT core_ms FROM turn ORDER BY no DESC LIMIT 1), 0)",
@@ -144,6 +145,10 @@ static int load_time(struct sql *q, struct world *w, struct err *err)
     if (rc) return rc;
     if (turn < 0 || core_ms < 0 || last < 0) {
         return err_set(err, ERR_CORRUPT, "store: a turn or session with a negative number");
+    }
+    if (told > turn) { /* agents would ignore what is said as of lower turns */
+        return err_set(err, ERR_CORRUPT, "store: history knows turn %lld, the last one is %lld",
+                       (long long)told, (long long)turn);
     }
     w->turn = (uint64_t)turn;
     w->now_ms = core_ms;
@@ -173,6 +178,10 @@ int sqlite_load(struct store *base, struct world *w, struct err *err)
     if (!rc) rc = sql_exec(&s->q, "BEGIN", err);
     if (rc) return rc;
     rc = load_all(&s->q, w, err);
+    if (rc == ERR_IO && (sqlite3_errcode(s->q.db) & 0xff) == SQLITE_ERROR) {
+        rc = ERR_CORRUPT; /* a table or column is missing: asking again does not help */
+        if (err) err->code = rc;
+    }
     if (sql_exec(&s->q, "ROLLBACK", NULL) != 0) sqlite_drop(s); /* nothing was written */
     return rc;
 }

@@ -78,6 +78,12 @@ static void what_is_not_a_store_is_refused(void **state)
     struct rig r;
     struct store *s = NULL;
     rig_init(&r);
+    rig_open(&r); /* one that has lost its name is no new one */
+    rig_close(&r);
+    tamper(&r, "DELETE FROM meta");
+    assert_int_equal(try_open(&r, &s), ERR_CORRUPT);
+    rig_done(&r);
+    rig_init(&r);
     int fd = open(r.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     static const char text[] = "this is a text of some length and no database at all, clearly";
     for (int i = 0; i < 100; i++) assert_true(write(fd, text, sizeof(text)) > 0);
@@ -183,6 +189,10 @@ static void a_spoilt_row_is_named(void **state)
         {"UPDATE grp SET doc = replace(doc, 'stop', 'maybe')", ERR_CORRUPT, "row 1 of grp"},
         {"UPDATE user SET doc = replace(doc, 'admin', 'x')", ERR_CORRUPT, "row 1 of user"},
         {"DELETE FROM project", ERR_CORRUPT, "project"},
+        {"DELETE FROM turn", ERR_CORRUPT, "history knows turn 2, the last one is 0"},
+        {"DELETE FROM turn WHERE no = 2", ERR_CORRUPT, "history knows turn 2"},
+        {"DROP TABLE alloc", ERR_CORRUPT, "alloc"},
+        {"ALTER TABLE session DROP COLUMN doc", ERR_CORRUPT, "doc"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct rig r;
