@@ -162,6 +162,15 @@ void api_after(struct manager *m, struct http_req *req,
 
 /* ---- reading requests ---- */
 
+bool api_accepting(struct api_call *c)
+{
+    if (turns_accepting(c->m->turns)) return true;
+    http_reply_header(c->req, "Retry-After", STR("1"));
+    answer_now(c->m, c->req, 503, "unavailable", "",
+               "the store is behind or full: ask again in a moment");
+    return false;
+}
+
 bool api_body(struct api_call *c, const struct wire_table *table, void *ret)
 {
     struct err err = {0};

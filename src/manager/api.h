@@ -58,13 +58,16 @@ void api_after(struct manager *m, struct http_req *req,
                void (*fn)(struct manager *m, struct http_req *req, void *arg), void *arg,
                void (*arg_free)(void *arg));
 
+/* May what would be stored come in now?  False: answered 503. */
+bool api_accepting(struct api_call *c);
 /* Reads the body by its table; false: it has been answered. */
 bool api_body(struct api_call *c, const struct wire_table *table, void *ret);
 /* ?limit=: 1..1000; false: it has been answered. */
 bool api_limit(struct api_call *c, uint32_t *ret);
 /* ?name=N, a whole number from min to max; absent leaves *ret alone. */
 bool api_number(struct api_call *c, const char *name, int64_t min, int64_t max, int64_t *ret);
-/* Any other query parameter than these (NULL ends the list) is refused. */
+/* Any other query parameter than these (NULL ends the list) is refused, and what is
+ * there twice or cannot be decoded. */
 bool api_query_only(struct api_call *c, const char *const *known);
 
 /* ---- handlers, one file a noun ---- */

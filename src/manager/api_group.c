@@ -47,6 +47,7 @@ void api_group_put(struct api_call *c)
     static const char *const none[] = {NULL};
     struct group_request rq;
     if (!api_query_only(c, none) || !api_body(c, &wire_group_request, &rq)) return;
+    if (!api_accepting(c)) return;
     const struct group *have = world_group_named(turns_world(c->m->turns), c->id);
     struct group g = {.on_blocked = BLOCKED_STOP};
     if (have) g = *have;

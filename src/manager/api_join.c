@@ -40,6 +40,7 @@ void api_join_token(struct api_call *c)
     struct manager *m = c->m;
     struct join_token_request rq;
     if (!api_query_only(c, none) || !api_body(c, &join_token_request, &rq)) return;
+    if (!api_accepting(c)) return;
     char text[AUTH_JOIN_TEXT];
     struct store_token token;
     int64_t wall_ms = net_wall_ms();

@@ -71,7 +71,7 @@ void api_node_show(struct api_call *c)
 
 static void cordon(struct api_call *c, bool on)
 {
-    if (!no_query(c)) return;
+    if (!no_query(c) || !api_accepting(c)) return;
     const struct node *n = node_of(c);
     if (!n) return;
     uint32_t id = n->id;
@@ -87,7 +87,7 @@ void api_node_uncordon(struct api_call *c) { cordon(c, false); }
 
 void api_node_forget(struct api_call *c)
 {
-    if (!no_query(c)) return;
+    if (!no_query(c) || !api_accepting(c)) return;
     const struct node *n = node_of(c);
     if (!n) return;
     struct node_view v; /* as it last was */

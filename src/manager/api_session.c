@@ -162,11 +162,7 @@ void api_session_create(struct api_call *c)
     struct submission sub;
     if (!api_query_only(c, known) || !read_key(c, &sub.idem)) return;
     if (!is_new(c, &sub.idem)) return;
-    if (!turns_accepting(c->m->turns)) {
-        answer_now(c->m, c->req, 503, "unavailable", "",
-                   "the store is behind: ask again in a moment");
-        return;
-    }
+    if (!api_accepting(c)) return;
     if (!api_body(c, &wire_session_spec, &sub.spec)) return;
     submit(c, &sub);
     wire_free(&wire_session_spec, &sub.spec);

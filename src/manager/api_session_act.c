@@ -49,6 +49,7 @@ static bool no_query(struct api_call *c)
 /* Steps, then shows the session as it is once that is durable. */
 static void step_and_show(struct api_call *c, struct event *ev, uint64_t session)
 {
+    if (!api_accepting(c)) return;
     ev->actor = c->user;
     const struct effects *e = turns_step(c->m->turns, ev);
     if (e->verdict != VERDICT_OK) {

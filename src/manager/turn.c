@@ -23,6 +23,7 @@ struct turns {
     bool dropping;                      /* a turn was lost: wait for the others, then load */
     bool stopped;                       /* deposed */
     uint64_t durable;
+    int64_t full_until_ms;              /* the disk had no room: no new work before */
     struct commit_job load;
     bool loading;
     struct effects effects;
@@ -188,6 +189,7 @@ static void commit_done(struct turns *t, struct turn_batch *b)
         batch_release(b, TURN_DURABLE);
     } else {
         bool deposed = b->job.code == ERR_CONFLICT;
+        if (b->job.code == ERR_LIMIT) t->full_until_ms = net_now_ms() + TURN_FULL_MS;
         if (!t->dropping) drop_world(t, &b->job.err);
         batch_release(b, TURN_LOST);
         if (deposed && !t->stopped) {
@@ -288,7 +290,8 @@ struct world *turns_world(const struct turns *t) { return t->world; }
 
 bool turns_accepting(const struct turns *t)
 {
-    return t->world && !t->drained && t->open->turn.ops.n < TURN_ROWS_MAX;
+    return t->world && !t->drained && t->open->turn.ops.n < TURN_ROWS_MAX &&
+           net_now_ms() >= t->full_until_ms;
 }
 
 int64_t turns_core_ms(const struct turns *t)

@@ -21,6 +21,7 @@
 #define TURN_ROWS_CAP 1000     /* then it is closed as soon as a place is free */
 #define TURN_ROWS_MAX 50000    /* then new work is refused until the store has caught up */
 #define TURN_RETRY_MS 500      /* between attempts to load the world again */
+#define TURN_FULL_MS 500       /* no new work after a turn for which the disk had no room */
 
 enum turn_end { TURN_DURABLE = 1, TURN_LOST };
 
@@ -70,7 +71,8 @@ void turns_free(struct turns *t);
 void turns_drain(struct turns *t, void (*done)(void *arg), void *arg);
 
 struct world *turns_world(const struct turns *t); /* NULL: being loaded */
-/* May new work come in?  False while loading, draining, or far behind. */
+/* May new work come in?  False while loading, draining, far behind, or while the
+ * disk is full: each try would cost the world, which reads can go on with. */
 bool turns_accepting(const struct turns *t);
 int64_t turns_core_ms(const struct turns *t);
 uint64_t turns_durable(const struct turns *t); /* the last turn that is stored */

@@ -75,6 +75,10 @@ static int run(struct sqlite_store *s, enum write_stmt which, sqlite3_stmt *st, 
         sqlite3_reset(st);
         return err_set(err, ERR_IO, "store: statement %u fails on purpose", s->counted);
     }
+    if (fault_due(s, STORE_FAULT_FULL)) {
+        sqlite3_reset(st);
+        return err_set(err, ERR_LIMIT, "store: statement %u finds no room on purpose", s->counted);
+    }
     int more = sql_next(&s->q, st, err, sqlite_write_texts[which]);
     CHECK(more <= 0);
     return more;

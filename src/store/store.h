@@ -123,6 +123,7 @@ int store_backup(struct store *s, const char *path, struct err *err);
 enum store_fault_kind {
     STORE_FAULT_NONE = 0,
     STORE_FAULT_FAIL,           /* the statement fails, certainly undone */
+    STORE_FAULT_FULL,           /* the same: the disk has no room */
     STORE_FAULT_UNKNOWN_STORED, /* a commit that took, reported as unknown */
     STORE_FAULT_UNKNOWN_LOST,   /* a commit that did not take, reported as unknown */
 };

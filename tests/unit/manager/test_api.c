@@ -450,9 +450,51 @@ static void test_lost_commit_and_the_same_key_again(void **state)
     }
 }
 
+/* A full disk costs one world, not one for each try: reads go on, what would be
+ * stored is refused until a moment has passed, and then it is tried again. */
+static void test_a_full_disk(void **state)
+{
+    (void)state;
+    const struct call good = {.method = "POST", .target = "/api/v1/sessions",
+                              .body = "{\"command\":[\"x\"]}"};
+    const struct { struct call c; int status; } meanwhile[] = {
+        {good, 503},
+        {{.method = "POST", .target = "/api/v1/sessions/s1/stop"}, 503},
+        {{.method = "POST", .target = "/api/v1/sessions/s1/signal",
+          .body = "{\"signal\":\"INT\"}"}, 503},
+        {{.method = "POST", .target = "/api/v1/nodes/n1/cordon"}, 503},
+        {{.method = "POST", .target = "/api/v1/nodes/n1/forget"}, 503},
+        {{.method = "PUT", .target = "/api/v1/groups/g", .body = "{}"}, 503},
+        {{.method = "POST", .target = "/api/v1/tokens/join"}, 503},
+        {{.target = "/readyz"}, 503},
+        {{.target = "/api/v1/sessions/s1"}, 200}, {{.target = "/api/v1/sessions"}, 200},
+        {{.target = "/api/v1/queue"}, 200}, {{.target = "/api/v1/nodes"}, 200},
+    };
+    struct rig r;
+    rig_open(&r);
+    expect(&r, &good, 201, "s1");
+    store_fault(r.m->store, 1, STORE_FAULT_FULL);
+    expect(&r, &good, 503, "unavailable");
+    while (!turns_world(r.m->turns)) { /* it is loaded again at once */
+        const bool never = false;
+        net_loop_run_until(r.loop, &never, 1);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(meanwhile); i++) {
+        AUTO_REPLY struct reply p;
+        rig_call(&r, &meanwhile[i].c, &p);
+        if (p.status != meanwhile[i].status)
+            fail_msg("%s: %d %s", meanwhile[i].c.target, p.status, p.body.p);
+    }
+    assert_int_equal(turns_stats(r.m->turns)->failed, 1);
+    rig_ready(&r);
+    expect(&r, &good, 201, "s2");
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_full_disk),
         cmocka_unit_test(test_life_with_a_stop_between),
         cmocka_unit_test(test_life_with_a_kill_between),
         cmocka_unit_test(test_bad_requests),
