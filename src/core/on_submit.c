@@ -151,7 +151,9 @@ static bool possible(struct draft *d, const struct session *s)
 {
     struct place place = {0};
     bool nodes = false, fits = true;
-    VEC_EACH(r, &d->w->rooms) nodes = nodes || r->group == s->group;
+    for (uint32_t i = 0; i < d->w->rooms.n && !nodes; i++) {
+        nodes = d->w->rooms.v[i].group == s->group;
+    }
     if (nodes && !d->ev->u.submit.allow_impossible) fits = place_possible(d->w, s, &place);
     if (!fits) refuse_impossible(d, s, &place);
     place_done(&place);

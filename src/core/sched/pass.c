@@ -35,7 +35,7 @@ static enum judgement judge(struct walk *walk, const struct queue_entry *e)
     }
     if (pool_refused(w, e->shape)) return JUDGED_BLOCKED;
     if (!pool_hopeless(w, e->shape)) {
-        walk->searches++;
+        walk->searches += 1 + w->rooms.n / PASS_ROOMS;
         if (place_decide(w, s, PLACE_NOW, &walk->place)) {
             walk->sink->placed(walk->sink->arg, s, &walk->place);
             return JUDGED_PLACED;

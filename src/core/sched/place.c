@@ -155,13 +155,34 @@ void place_done(struct place *p)
     p->view = NULL;
 }
 
+/* How often `need` fits, at most `enough` times. */
+static uint32_t times(const struct slots *need, const struct slots *capacity, uint32_t enough)
+{
+    int64_t n = enough;
+    for (int k = 0; k < SLOT_KINDS; k++) {
+        if (need->v[k] > 0 && capacity->v[k] / need->v[k] < n) n = capacity->v[k] / need->v[k];
+    }
+    CHECK(n >= 0);
+    return (uint32_t)n;
+}
+
+/* The usual cases need no copy of all rooms: one choice, and members that are all alike. */
+static bool plainly_possible(const struct world *w, const struct session *s)
+{
+    uint32_t left = one_choice(s) ? 1 : s->members;
+    if (!one_choice(s) && s->n_roles > 1) return false;
+    for (uint32_t i = 0; i < w->rooms.n && left > 0; i++) {
+        const struct room *r = &w->rooms.v[i];
+        if (r->group != s->group) continue;
+        left -= one_choice(s) ? place_hosts(s, &r->capacity)
+                              : times(&s->roles[0].slots, &r->capacity, left);
+    }
+    return left == 0;
+}
+
 bool place_possible(const struct world *w, const struct session *s, struct place *p)
 {
-    for (uint32_t i = 0; one_choice(s) && i < w->rooms.n; i++) { /* the usual case: no copy */
-        const struct room *r = &w->rooms.v[i];
-        if (r->group == s->group && place_hosts(s, &r->capacity)) return true;
-    }
-    return place_decide(w, s, PLACE_EVER, p);
+    return plainly_possible(w, s) || place_decide(w, s, PLACE_EVER, p);
 }
 
 bool place_hosts(const struct session *s, const struct slots *capacity)

@@ -214,6 +214,39 @@ static void agrees_with_a_slow_search(void **state)
     assert_true(refused > 100);
 }
 
+/* What can be said without a search is what the search says, for all small requests. */
+static void possible_is_what_a_search_finds(void **state)
+{
+    (void)state;
+    static const int64_t SHAPES[][3] = {{1, 1, 0}, {2, 1, 0}, {1, 3, 1}, {3, 1, 2}, {0, 1, 1}};
+    struct lab *l = lab_new(BLOCKED_STOP);
+    struct place p = {0};
+    uint32_t yes = 0, no = 0;
+    lab_join(l, "n1", 4, 3, 2);
+    lab_join(l, "n2", 2, 8, 0);
+    lab_join(l, "n3", 1, 1, 1);
+    for (uint32_t code = 0; code < 5 * 5 * 8 * 3 * 2; code++) {
+        const int64_t *a = SHAPES[code % 5], *b = SHAPES[code / 5 % 5];
+        uint32_t first = 1 + code / 25 % 8, second = code / 200 % 3;
+        struct session s = lab_request(first, a[0], a[1], a[2]);
+        s.one_node = code / 600 == 1;
+        s.members = first + second;
+        if (second > 0) {
+            s.n_roles = 2;
+            s.roles[1] = s.roles[0];
+            s.roles[1].count = second;
+            s.roles[1].slots = lab_slots(b[0], b[1], b[2]);
+        }
+        bool found = place_decide(l->w, &s, PLACE_EVER, &p);
+        if (place_possible(l->w, &s, &p) != found) fail_msg("request %u", code);
+        if (found) yes++;
+        else no++;
+    }
+    assert_true(yes > 100 && no > 100);
+    place_done(&p);
+    lab_free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +254,7 @@ int main(void)
         cmocka_unit_test(plc5_order_of_joining_is_nothing),
         cmocka_unit_test(devices),
         cmocka_unit_test(agrees_with_a_slow_search),
+        cmocka_unit_test(possible_is_what_a_search_finds),
     };
     return RUN(tests);
 }

@@ -150,12 +150,39 @@ static void rows_of_one_node(void **state)
     effects_done(&b.fx);
 }
 
+/* A pass over many nodes is cut into more steps: 300 shapes, each searched for on 10,000. */
+static void slices_count_nodes(void **state)
+{
+    (void)state;
+    struct bulk b = cluster(BLOCKED_SKIP, 9999);
+    for (int k = 0; k < 9999; k++) submit(&b, 1, k);
+    for (uint32_t k = 0; k < 300; k++) { /* two nodes each, and all but one are taken */
+        struct event ev = {.kind = EVENT_SUBMIT, .now_ms = 2};
+        ev.u.submit.session = lab_request(2, 4, 1, 0);
+        ev.u.submit.session.roles[0].slots.v[SLOT_MEM] += k;
+        bulk_step(&b, &ev);
+    }
+    struct event ev = {.kind = EVENT_NODE_JOIN, .now_ms = 3};
+    ev.u.join.node = (struct node){.name = "one-more", .group = 1,
+                                   .capacity = lab_slots(4, 8, 0)};
+    uint32_t steps = 1;
+    for (bulk_step(&b, &ev); b.fx.more; steps++) {
+        bulk_step(&b, &(struct event){.kind = EVENT_TICK, .now_ms = 3});
+    }
+    assert_int_equal(b.w->queues.v[0].n, 300);
+    assert_int_equal(b.w->queues.v[0].open, 0);
+    assert_in_range(steps, 3, 5);
+    world_free(b.w);
+    effects_done(&b.fx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_stay_cheap),
         cmocka_unit_test(beats_are_free),
         cmocka_unit_test(rows_of_one_node),
+        cmocka_unit_test(slices_count_nodes),
     };
     return RUN(tests);
 }
