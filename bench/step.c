@@ -6,7 +6,8 @@
  * Every node is full.  A completion frees one node, for which the next session
  * waits.  A full pass comes when one node opens and all that wait need two: each
  * shape has to be searched for again, over all nodes, in vain.  The last line has
- * the slowest of both; the exit status says whether they keep to the targets. */
+ * the slowest of both (of 1,000 shapes, the longest step of the pass); the exit
+ * status says whether they keep to the targets. */
 #include <getopt.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 
 #define COMPLETIONS 400u
 #define PASSES 10u
+#define SHAPES_AT_ONCE 64u
 #define PASS_TARGET_US 10000
 #define COMPLETION_TARGET_US 500
 #define SESSION_TARGET_BYTES 1024
@@ -30,12 +32,12 @@ struct bench {
     struct effects fx;
     uint32_t nodes, pending, shapes, members;
     enum on_blocked blocked;
-    int64_t now_ms;
+    int64_t now_ms, slice_us; /* slice_us: the longest step of a pass that goes on */
     size_t empty_bytes, node_bytes, session_bytes; /* of the heap: at first, a node, a session */
 };
 
 struct figures {
-    int64_t submit_us, pass_us, median_us, p99_us;
+    int64_t submit_us, pass_us, slice_us, median_us, p99_us;
 };
 
 static int64_t now_us(void)
@@ -62,7 +64,12 @@ static void take(struct bench *b, struct event *ev)
 /* Ticks until the pass has looked at all it wants to. */
 static void finish_pass(struct bench *b)
 {
-    while (b->fx.more) take(b, &(struct event){.kind = EVENT_TICK});
+    while (b->fx.more) {
+        int64_t began = now_us();
+        take(b, &(struct event){.kind = EVENT_TICK});
+        int64_t took = now_us() - began;
+        if (took > b->slice_us) b->slice_us = took;
+    }
 }
 
 static void join(struct bench *b, uint32_t i, int64_t cpu)
@@ -126,6 +133,8 @@ static int64_t time_pass(struct bench *b)
         ev.u.cordon.on = false;
         int64_t began = now_us();
         take(b, &ev);
+        int64_t first = now_us() - began;
+        if (i == 0) b->slice_us = first;
         finish_pass(b);
         sum += now_us() - began;
     }
@@ -180,6 +189,7 @@ static struct figures measure(struct bench *b)
     struct figures f = {0};
     fill(b, 2);
     f.pass_us = time_pass(b);
+    f.slice_us = b->slice_us;
     empty(b);
     int64_t began = now_us();
     fill(b, 1);
@@ -196,10 +206,12 @@ static struct figures measure(struct bench *b)
 
 static void print(const struct bench *b, const char *name, const struct figures *f)
 {
-    printf("%u pending, %u nodes, %s: submit %lld us; full pass %lld us; completion and "
-           "pass median %lld us, p99 %lld us; %zu bytes a session, %zu a node\n",
+    printf("%u pending, %u nodes, %s: submit %lld us; full pass %lld us, its longest step "
+           "%lld us; completion and pass median %lld us, p99 %lld us; %zu bytes a session, "
+           "%zu a node\n",
            b->pending, b->nodes, name, (long long)f->submit_us, (long long)f->pass_us,
-           (long long)f->median_us, (long long)f->p99_us, b->session_bytes, b->node_bytes);
+           (long long)f->slice_us, (long long)f->median_us, (long long)f->p99_us,
+           b->session_bytes, b->node_bytes);
 }
 
 static uint32_t number(const char *text)
@@ -238,7 +250,9 @@ int main(int argc, char **argv)
                           .shapes = KINDS[k].shapes, .blocked = KINDS[k].blocked};
         struct figures f = measure(&b);
         print(&b, KINDS[k].name, &f);
-        if (f.pass_us > worst.pass_us) worst.pass_us = f.pass_us;
+        /* With more shapes than that a pass is cut into steps, which must be short. */
+        int64_t pass_us = b.shapes <= SHAPES_AT_ONCE ? f.pass_us : f.slice_us;
+        if (pass_us > worst.pass_us) worst.pass_us = pass_us;
         if (f.median_us > worst.median_us) worst.median_us = f.median_us;
         held = held && b.session_bytes < SESSION_TARGET_BYTES && b.node_bytes < NODE_TARGET_BYTES;
     }
