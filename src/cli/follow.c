@@ -104,6 +104,7 @@ static void on_output(void *arg, bool is_stderr, struct str data)
 static void on_notice(void *arg, struct str text)
 {
     struct member *m = arg;
+    if (m->f->output_broken) return;
     say("%s: %.*s", m->f->view->id, (int)(text.n < 300 ? text.n : 300), text.p);
 }
 
