@@ -50,11 +50,12 @@ static int read_file(const char *path, struct strbuf *out, struct err *err)
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) break;
         strbuf_put(out, str_n(buf, (size_t)n));
+        if (out->full) break; /* it may have no end */
     }
     int problem = errno;
     close(fd);
     if (n < 0) return err_sys(err, ERR_IO, problem, "cannot read %s", path);
-    if (out->full) return err_set(err, ERR_LIMIT, "%s is longer than %d bytes", path, FILE_MAX);
+    if (out->full) return err_set(err, ERR_LIMIT, "%s is longer than %zu bytes", path, out->max);
     return 0;
 }
 
@@ -63,7 +64,10 @@ int context_read_token(const char *path, char ret[CONTEXT_TOKEN_MAX], struct err
     AUTO_STRBUF struct strbuf b;
     strbuf_init(&b, 4096);
     int rc = read_file(path, &b, err);
-    if (rc < 0) return rc;
+    if (rc < 0) {
+        mem_zero_secret(b.p, b.n);
+        return rc;
+    }
     struct str line = strbuf_str(&b), rest = line;
     if (str_cut(&rest, '\n', &line)) line = str_trim(line);
     if (str_ends(line, STR("\r"))) line.n--;

@@ -124,7 +124,7 @@ static int read_job(const char *path, struct session_spec *spec, struct err *err
     strbuf_init(&b, FILE_MAX);
     char buf[4096];
     size_t n;
-    while ((n = fread(buf, 1, sizeof(buf), f)) > 0) strbuf_put(&b, str_n(buf, n));
+    while (!b.full && (n = fread(buf, 1, sizeof(buf), f)) > 0) strbuf_put(&b, str_n(buf, n));
     bool failed = ferror(f) != 0;
     if (!from_stdin) (void)fclose(f);
     if (failed) return err_set(err, ERR_IO, "cannot read %s", path);

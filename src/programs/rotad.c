@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "agent/main.h"
+#include "base/fds.h"
 #include "manager/main.h"
 #include "programs/dev.h"
 #include "proxy/main.h"
@@ -54,6 +55,7 @@ static const struct {
 int main(int argc, char **argv)
 {
     static char program[32];
+    if (fds_take_standard() != 0) return 1;
     for (size_t i = 0; argc > 1 && i < sizeof(roles) / sizeof(roles[0]); i++) {
         if (strcmp(argv[1], roles[i].name) != 0) continue;
         (void)snprintf(program, sizeof(program), "%s", roles[i].program);

@@ -81,6 +81,7 @@ static void tokens_are_one_word(void **state)
     }
     char token[CONTEXT_TOKEN_MAX];
     assert_int_equal(context_read_token("/nowhere/at/all", token, NULL), ERR_NOT_FOUND);
+    assert_int_equal(context_read_token("/dev/zero", token, NULL), ERR_LIMIT); /* has no end */
 }
 
 static void what_is_written_reads_back(void **state)
