@@ -107,7 +107,8 @@ static void open_world(struct bench *b)
     bool fine = world_put_domain(b->w, &(struct domain){.id = 1, .name = "d"}) &&
                 world_put_project(b->w, &(struct project){.id = 1, .domain = 1, .name = "p"}) &&
                 world_put_user(b->w, &(struct user){.id = 1, .domain = 1, .name = "u"}) &&
-                world_put_group(b->w, &(struct group){.id = 1, .name = "g", .on_blocked = b->blocked});
+                world_put_group(b->w, &(struct group){.id = 1, .name = "g",
+                                                      .on_blocked = b->blocked});
     CHECK(fine);
     fine = world_ready(b->w, &why);
     CHECK(fine);
