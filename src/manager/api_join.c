@@ -77,8 +77,7 @@ static void admit(struct api_call *c, const struct join_request *rq, const char 
     struct err err = {0};
     struct join_answer answer;
     wire_init(&wire_join_answer, &answer);
-    if (authority_sign(&m->authority, str_of(rq->csr), str_of(cn), str_of(rq->node), &answer.cert,
-                       &err) != 0) {
+    if (authority_sign(&m->authority, str_of(rq->csr), str_of(cn), &answer.cert, &err) != 0) {
         answer_now(m, c->req, 400, "invalid", "csr", err.text);
         return;
     }

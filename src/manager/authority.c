@@ -114,12 +114,9 @@ void authority_done(struct authority *a)
     mem_zero_secret(a, sizeof(*a));
 }
 
-int authority_sign(const struct authority *a, struct str csr, struct str cn, struct str name,
-                   char **ret_cert, struct err *err)
+int authority_sign(const struct authority *a, struct str csr, struct str cn, char **ret_cert,
+                   struct err *err)
 {
     struct pki_leaf leaf = {.cn = cn, .days = LEAF_DAYS, .server = true, .client = true};
-    add_san(&leaf, name);
-    add_san(&leaf, STR("localhost"));
-    add_san(&leaf, STR("127.0.0.1"));
     return pki_csr_sign(&a->ca, csr, &leaf, ret_cert, err);
 }

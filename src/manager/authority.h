@@ -20,8 +20,11 @@ struct authority {
 /* `host` is what the agents' listener is bound to, "" when unknown. */
 int authority_open(const char *dir, const char *host, struct authority *ret, struct err *err);
 void authority_done(struct authority *a);
-/* A client and server certificate for that name, from an agent's or proxy's request. */
-int authority_sign(const struct authority *a, struct str csr, struct str cn, struct str name,
-                   char **ret_cert, struct err *err);
+/* A client and server certificate for an agent or a proxy, from its request.  It
+ * carries no host name: a part dials another by its common name, and the manager's
+ * own host name is in the manager's certificate alone, so that no node, even on
+ * the same machine, can pass for the manager. */
+int authority_sign(const struct authority *a, struct str csr, struct str cn, char **ret_cert,
+                   struct err *err);
 
 #endif

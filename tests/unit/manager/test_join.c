@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "harness.h"
+#include "net/http_server.h"
+#include "net/tls.h"
 
 static void ask(struct rig *r, const char *name, const char *role, int status, const char *text)
 {
@@ -76,9 +78,71 @@ static void test_a_new_life_counts_on(void **state)
     rig_close(&r);
 }
 
+/* ---- a node's certificate does not make it the manager ---- */
+
+static void on_anything(void *arg, struct http_req *req)
+{
+    bool *heard = arg;
+    *heard = true;
+    http_reply_json(req, 200, STR("{}"));
+}
+
+static void on_answer(void *arg, const struct http_answer *a)
+{
+    int *status = arg;
+    *status = a->status;
+}
+
+/* Status of a call to an impostor at the manager's own address; 0: not even sent. */
+static int call_impostor(struct rig *r, const struct fake_node *n, bool any_name, bool *ret_heard)
+{
+    struct err err = {0};
+    char origin[64];
+    int status = -1;
+    struct tls_server_opts so = {.cert_pem = str_of(n->cert), .key_pem = str_of(n->key)};
+    struct tls_ctx *theirs = tls_server_new(&so, &err);
+    assert_non_null(theirs);
+    struct http_server_opts ho = {.tls = theirs};
+    struct http_server *s =
+        http_server_listen(r->loop, STR("127.0.0.1:0"), &ho, on_anything, ret_heard, &err);
+    assert_non_null(s);
+    text_fmt(origin, sizeof(origin), "https://127.0.0.1:%u", http_server_port(s));
+    struct tls_client_opts co = {.ca_pem = str_of(n->ca), .skip_name = any_name};
+    struct tls_ctx *ours = tls_client_new(&co, &err);
+    assert_non_null(ours);
+    struct http_client_opts cl = {.tls = ours};
+    struct http_client *c = http_client_new(r->loop, str_of(origin), &cl, &err);
+    assert_non_null(c);
+    struct http_request rq = {.method = "GET", .target = STR("/"), .timeout_ms = RIG_WAIT_MS};
+    http_call(c, &rq, on_answer, &status);
+    for (bool done = false; !done; done = status >= 0) net_loop_run_until(r->loop, &done, 10);
+    http_client_free(c);
+    http_server_free(s);
+    tls_ctx_free(ours);
+    tls_ctx_free(theirs);
+    return status;
+}
+
+static void test_a_node_cannot_pass_for_the_manager(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    bool heard = false;
+    rig_open(&r);
+    fake_node_join(&r, "localhost", 4, &n); /* not even under this name */
+    assert_int_equal(call_impostor(&r, &n, false, &heard), 0);
+    assert_false(heard);
+    assert_int_equal(call_impostor(&r, &n, true, &heard), 200); /* only the name was wrong */
+    assert_true(heard);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_node_cannot_pass_for_the_manager),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_a_new_life_counts_on),
     };
