@@ -63,20 +63,6 @@ static void client_start(struct client *c, struct member_ref ref, const char *co
         fail_msg("%s", err.text);
 }
 
-static void client_send(struct client *c, enum carry_type type, const void *data, size_t n)
-{
-    uint8_t head[CARRY_HEAD];
-    carry_head_put(head, type, (uint32_t)n);
-    struct { const void *p; size_t n; } part[] = {{head, sizeof(head)}, {data, n}};
-    for (int i = 0; i < 2; i++)
-        for (size_t at = 0; at < part[i].n;) {
-            ssize_t w = send(c->fd, (const char *)part[i].p + at, part[i].n - at, MSG_NOSIGNAL);
-            if (w > 0) at += (size_t)w;
-            else if (errno == EAGAIN) rig_turn(&rig, 1);
-            else fail_msg("the client's connection broke");
-        }
-}
-
 static void client_take(struct client *c)
 {
     enum carry_type type;
@@ -104,6 +90,22 @@ static void client_read(struct client *c)
     if (n > 0) strbuf_put(&c->in, str_n(buf, (size_t)n));
     if (n == 0) c->closed = true;
     client_take(c);
+}
+
+static void client_send(struct client *c, enum carry_type type, const void *data, size_t n)
+{
+    uint8_t head[CARRY_HEAD];
+    carry_head_put(head, type, (uint32_t)n);
+    struct { const void *p; size_t n; } part[] = {{head, sizeof(head)}, {data, n}};
+    for (int i = 0; i < 2; i++)
+        for (size_t at = 0; at < part[i].n;) {
+            ssize_t w = send(c->fd, (const char *)part[i].p + at, part[i].n - at, MSG_NOSIGNAL);
+            if (w > 0) at += (size_t)w;
+            else if (errno != EAGAIN) fail_msg("the client's connection broke");
+            /* Who only talks may wait for ever for one who only talks, too. */
+            if (w < 0) client_read(c);
+            if (w < 0) rig_turn(&rig, 1);
+        }
 }
 
 static void client_until_said(struct client *c, const char *text)
