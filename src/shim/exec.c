@@ -29,6 +29,7 @@
 #define INPUT_MAX (2 * SHIM_DATA_MAX)
 #define HANGUP_MS 1000
 #define DRAIN_MS 200
+#define TTY_LEFT_MAX (1024 * 1024) /* more than a terminal's buffers hold */
 
 struct exec {
     int dir, agent, in, out[2], runtime_fd;
@@ -36,6 +37,7 @@ struct exec {
     bool tty, eof, hung_up;
     int64_t until_us;   /* kill (hung up) or stop draining (ended) then; 0: none */
     int status;         /* of the runtime; -1: still running */
+    int due[2];         /* bytes that the ended command left in its streams, at most */
     char error[32], pid_file[32], console[32];
     uint32_t input_n;
     char input[INPUT_MAX];
@@ -124,8 +126,12 @@ static void read_out(struct exec *x, int i)
 {
     char buf[SHIM_DATA_MAX];
     ssize_t n = read(x->out[i], buf, sizeof(buf));
-    if (n > 0) send_agent(x, i == 1 ? SHIM_ERR : SHIM_OUT, buf, (size_t)n);
-    else if (n == 0 || (errno != EAGAIN && errno != EINTR)) file_close(&x->out[i]);
+    if (n > 0) {
+        x->due[i] = n < x->due[i] ? x->due[i] - (int)n : 0;
+        send_agent(x, i == 1 ? SHIM_ERR : SHIM_OUT, buf, (size_t)n);
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        file_close(&x->out[i]);
+    }
 }
 
 static void on_ended(struct exec *x)
@@ -135,10 +141,29 @@ static void on_ended(struct exec *x)
     x->status = status;
     x->until_us = proc_mono_us() + DRAIN_MS * 1000;
     file_close(&x->runtime_fd);
+    for (int i = 0; i < 2; i++) { /* a terminal hides what is on its way */
+        x->due[i] = TTY_LEFT_MAX;
+        if (!x->tty && (x->out[i] < 0 || ioctl(x->out[i], FIONREAD, &x->due[i]) < 0)) x->due[i] = 0;
+    }
+}
+
+/* What the command said itself is due however slowly the client takes it; whoever
+ * it left behind in its streams may go on for ever. */
+static bool left_over(const struct exec *x)
+{
+    for (int i = 0; i < 2; i++) {
+        struct pollfd p = {.fd = x->out[i], .events = POLLIN};
+        if (x->due[i] > 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLIN)) return true;
+    }
+    return false;
 }
 
 static void on_deadline(struct exec *x)
 {
+    if (x->status >= 0 && left_over(x)) {
+        x->until_us = proc_mono_us() + DRAIN_MS * 1000;
+        return;
+    }
     if (x->status >= 0) {
         file_close(&x->out[0]); /* somebody kept the streams: enough waited */
         file_close(&x->out[1]);

@@ -183,6 +183,7 @@ static void *log_thread(void *arg)
     CHECK(b);
     b->log = l;
     int64_t until_us = 0; /* draining ends then; 0: not draining */
+    uint64_t drain_ms = 0;
     while (l->in[0].fd >= 0 || l->in[1].fd >= 0) {
         struct pollfd p[3] = {{.fd = l->in[0].fd, .events = POLLIN},
                               {.fd = l->in[1].fd, .events = POLLIN},
@@ -201,8 +202,9 @@ static void *log_thread(void *arg)
             got += stream_read(&l->in[i]);
             stream_take(b, &l->in[i], i == 1, l->prompt || l->in[i].fd < 0);
         }
-        uint64_t drain_ms;
-        if (p[2].revents && read(l->wake, &drain_ms, sizeof(drain_ms)) == sizeof(drain_ms))
+        /* As long as there is something to record, a slow disk is no reason to lose it. */
+        bool finish = p[2].revents && read(l->wake, &drain_ms, sizeof(drain_ms)) > 0;
+        if (finish || (until_us && got > 0))
             until_us = proc_mono_us() + (int64_t)drain_ms * 1000;
         if (ready > 0 && got > 0 && got < SMALL && !l->prompt && !until_us)
             poll(&p[2], 1, COMPANY_MS);

@@ -229,6 +229,26 @@ static void input_and_output_pass_whole_both_ways(void **state)
     rig_clean(&rig, s.ref);
 }
 
+/* Of one of these sizes the command can write the last into its pipe and end while
+ * everything between it and a client that rests is full. */
+static void what_a_command_said_last_waits_for_a_slow_client(void **state)
+{
+    (void)state;
+    struct container_spec s = start("sleep 60", false, false);
+    for (int kib = 416; kib <= 640; kib += 32) {
+        char size[16];
+        struct client c;
+        const char *const argv[] = {"head", "-c", size, "/dev/zero", NULL};
+        text_fmt(size, sizeof(size), "%d", kib * 1024);
+        client_start(&c, s.ref, argv, false);
+        for (int64_t until = net_now_ms() + rig_ms(300); net_now_ms() < until;) rig_turn(&rig, 10);
+        client_until_end(&c);
+        assert_int_equal(c.out.n, kib * 1024);
+        client_done(&c);
+    }
+    rig_clean(&rig, s.ref);
+}
+
 static void a_terminal_has_size_and_keys(void **state)
 {
     static const char *const argv[] = {"/bin/sh", NULL};
@@ -393,6 +413,7 @@ int main(void)
         cmocka_unit_test(commands_run_inside),
         cmocka_unit_test(a_command_counts_in_the_containers_limits),
         cmocka_unit_test(input_and_output_pass_whole_both_ways),
+        cmocka_unit_test(what_a_command_said_last_waits_for_a_slow_client),
         cmocka_unit_test(a_terminal_has_size_and_keys),
         cmocka_unit_test(a_client_that_leaves_takes_its_command_along),
         cmocka_unit_test(the_end_of_the_container_ends_its_commands),
