@@ -118,15 +118,12 @@ static bool submit_event(struct api_call *c, const struct session_spec *spec, st
 }
 
 /* What belongs to the session and no decision reads, in the same turn. */
-static void keep_document(struct manager *m, uint64_t session, struct submission *sub)
+static void keep_document(struct manager *m, uint64_t session, struct submission *sub,
+                          struct str doc)
 {
-    AUTO_STRBUF struct strbuf doc;
-    strbuf_init(&doc, STORE_DOC_MAX);
-    wire_print(&wire_session_spec, &sub->spec, &doc);
-    CHECK(!doc.full);
     struct store_turn *turn = turns_open(m->turns);
-    store_turn_doc(turn, session, strbuf_str(&doc));
-    doc_cache_put(&m->docs, session, strbuf_str(&doc));
+    store_turn_doc(turn, session, doc);
+    doc_cache_put(&m->docs, session, doc);
     if (sub->idem.key[0] == '\0') return;
     sub->idem.session = session;
     store_turn_op(turn, STORE_PUT_IDEM)->u.idem = sub->idem;
@@ -137,14 +134,21 @@ static void submit(struct api_call *c, struct submission *sub)
 {
     struct manager *m = c->m;
     struct event ev;
+    AUTO_STRBUF struct strbuf doc;
+    strbuf_init(&doc, STORE_DOC_MAX);
     if (!submit_event(c, &sub->spec, &ev)) return;
+    wire_print(&wire_session_spec, &sub->spec, &doc);
+    if (doc.full) { /* a body that just fits, and what it left to our defaults */
+        answer_now(m, c->req, 413, "too_large", "", "the submission is too long to be kept");
+        return;
+    }
     const struct effects *e = turns_step(m->turns, &ev);
     if (e->verdict != VERDICT_OK) {
         answer_verdict(m, c->req, e);
         return;
     }
     uint64_t id = e->session;
-    keep_document(m, id, sub);
+    keep_document(m, id, sub, strbuf_str(&doc));
     const struct session *s = world_session(turns_world(m->turns), id);
     CHECK(s != NULL);
     struct session_view v;

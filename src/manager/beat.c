@@ -10,6 +10,7 @@
 #include "core/step.h"
 #include "manager/api.h"
 #include "manager/body.h"
+#include "net/addr.h"
 #include "wire/objects.h"
 #include "wire/sync.h"
 
@@ -220,10 +221,32 @@ uint32_t beat_held(const struct manager *m)
 
 /* ---- what a node says about itself ---- */
 
+/* A proxy shall dial it, and a ticket shall carry it. */
+static bool is_data_addr(const char *text, struct err *err)
+{
+    struct net_addr a;
+    for (const char *p = text; *p; p++) {
+        if (*p > ' ' && *p < 0x7f) continue;
+        err_set(err, ERR_INVALID, "info.data_addr: expected HOST:PORT");
+        return false;
+    }
+    if (net_addr_parse(str_of(text), 0, &a, err) != 0) {
+        err_prefix(err, "info.data_addr");
+        return false;
+    }
+    if (a.kind == NET_ADDR_IP || a.kind == NET_ADDR_NAME) return true;
+    err_set(err, ERR_INVALID, "info.data_addr: expected HOST:PORT");
+    return false;
+}
+
 static bool info_to_node(const struct world *w, const struct sync_request *rq, struct node *n,
                          struct err *err)
 {
     const struct sync_info *in = &rq->info;
+    if (!is_data_addr(in->data_addr, err)) {
+        err_field(err, "info.data_addr");
+        return false;
+    }
     memset(n, 0, sizeof(*n));
     struct str group = in->group[0] ? str_of(in->group) : STR("default");
     const struct group *g = world_group_named(w, group);

@@ -9,7 +9,7 @@
 _Static_assert(TICKET_KEY_PUBLIC == crypto_sign_PUBLICKEYBYTES, "Ed25519 public key");
 _Static_assert(TICKET_KEY_SECRET == crypto_sign_SECRETKEYBYTES, "Ed25519 secret key");
 
-#define JSON_MAX 512
+#define JSON_MAX 768 /* the longest texts, their every byte escaped, still fit */
 #define B64URL sodium_base64_VARIANT_URLSAFE_NO_PADDING
 
 struct ticket_doc {

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define TICKET_TEXT_MAX 1024 /* characters, with the terminator */
+#define TICKET_TEXT_MAX 1152 /* characters, with the terminator */
 #define TICKET_KEY_PUBLIC 32
 #define TICKET_KEY_SECRET 64
 #define TICKET_KEY_TEXT 48 /* base64 of a public key, with the terminator */

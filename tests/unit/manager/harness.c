@@ -320,7 +320,8 @@ void fake_node_begin(struct fake_node *n, const struct member_report *members, u
     rq.seq = ++n->seq;
     rq.full = true;
     text_clip(rq.info.version, sizeof(rq.info.version), STR("test"));
-    text_clip(rq.info.data_addr, sizeof(rq.info.data_addr), STR("127.0.0.1:9"));
+    text_clip(rq.info.data_addr, sizeof(rq.info.data_addr),
+              str_of(n->data_addr ? n->data_addr : "127.0.0.1:9"));
     text_clip(rq.info.group, sizeof(rq.info.group), STR("default"));
     rq.info.cpu_milli = n->cpu_milli;
     rq.info.mem_bytes = n->mem_bytes;

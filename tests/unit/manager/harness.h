@@ -63,6 +63,7 @@ struct fake_node {
     uint64_t epoch, seq, turn;
     char cluster[33], incarnation[33];
     int64_t cpu_milli, mem_bytes;
+    const char *data_addr; /* NULL: a good one */
 };
 /* Shows a fresh token under n->name; what the manager said is in p, the key in n. */
 void fake_node_ask(struct fake_node *n, const char *role, struct reply *p);

@@ -450,6 +450,36 @@ static void test_lost_commit_and_the_same_key_again(void **state)
     }
 }
 
+/* A body that just fits, and whose stored form, with its defaults, does not. */
+static void test_the_longest_submission(void **state)
+{
+    (void)state;
+    static const struct { size_t command, env, role; int status; } cases[] = {
+        {65000, 65000, 44740, 413}, {65000, 65000, 44000, 201},
+    };
+    static const char *const heads[] = {"{\"command\":[\"", "\"],\"env\":{\"A\":\"",
+                                        "\"},\"roles\":[{\"name\":\"a\",\"command\":[\""};
+    struct rig r;
+    rig_open(&r);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const size_t n[] = {cases[i].command, cases[i].env, cases[i].role};
+        AUTO_STRBUF struct strbuf b;
+        strbuf_init(&b, 1 << 20);
+        for (size_t part = 0; part < 3; part++) {
+            strbuf_puts(&b, heads[part]);
+            for (size_t k = 0; k < n[part]; k++) strbuf_puts(&b, "\\u0001");
+        }
+        strbuf_puts(&b, "\"]}],\"allow_impossible\":true}");
+        while (!b.full && b.n < (1 << 20) - 1) strbuf_putc(&b, ' ');
+        assert_false(b.full);
+        AUTO_REPLY struct reply p;
+        rig_call(&r, &(struct call){.method = "POST", .target = "/api/v1/sessions", .body = b.p},
+                 &p);
+        if (p.status != cases[i].status) fail_msg("%zu: %d %s", i, p.status, p.body.p);
+    }
+    rig_close(&r);
+}
+
 /* A full disk costs one world, not one for each try: reads go on, what would be
  * stored is refused until a moment has passed, and then it is tried again. */
 static void test_a_full_disk(void **state)
@@ -494,6 +524,7 @@ static void test_a_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_longest_submission),
         cmocka_unit_test(test_a_full_disk),
         cmocka_unit_test(test_life_with_a_stop_between),
         cmocka_unit_test(test_life_with_a_kill_between),

@@ -139,12 +139,41 @@ static void test_a_node_cannot_pass_for_the_manager(void **state)
     rig_close(&r);
 }
 
+/* Where a node says that it can be dialled: it goes into tickets and to proxies. */
+static void test_data_addresses(void **state)
+{
+    (void)state;
+#define ESCAPED "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1"
+    static const struct { const char *addr; int status; } cases[] = {
+        {"10.0.0.1:7413", 200}, {"[fd00::1]:7413", 200}, {"gpu-1.example:7413", 200},
+        {"", 400}, {"10.0.0.1", 400}, {"10.0.0.1:0x1", 400}, {"10.0.0.1:99999", 400},
+        {"unix:/run/x", 400}, {"fd:3", 400}, {"a b:1", 400}, {"a\n:1", 400},
+        {ESCAPED ESCAPED ESCAPED ":1", 400},
+    };
+#undef ESCAPED
+    struct rig r;
+    struct fake_node n;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_REPLY struct reply p;
+        n.data_addr = cases[i].addr;
+        fake_node_begin(&n, NULL, 0, 20, &p);
+        rig_wait(&r, &p.done);
+        if (p.status != cases[i].status || (p.status == 400 && !reply_has(&p, "info.data_addr")))
+            fail_msg("%s: %d %s", cases[i].addr, p.status, p.body.p);
+    }
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_node_cannot_pass_for_the_manager),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_a_new_life_counts_on),
+        cmocka_unit_test(test_data_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

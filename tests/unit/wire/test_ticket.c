@@ -51,6 +51,25 @@ static void what_was_signed_comes_back(void **state)
     }
 }
 
+/* Whatever its texts hold: the longest one is signed and reads back. */
+static void the_longest_fits(void **state)
+{
+    (void)state;
+    struct ticket t = sample(), got;
+    char text[TICKET_TEXT_MAX];
+    struct err err;
+    t.session = INT64_MAX;
+    t.attempt = t.member = t.user = UINT32_MAX;
+    t.action = TICKET_ATTACH;
+    t.exp_s = INT64_MAX;
+    memset(t.node, 'n', sizeof(t.node) - 1);
+    memset(t.addr, 1, sizeof(t.addr) - 1);
+    ticket_sign(&t, secret_key, text);
+    assert_int_equal(verify(text, t.cluster, NOW, &got, &err), 0);
+    assert_string_equal(got.node, t.node);
+    assert_string_equal(got.addr, t.addr);
+}
+
 static void any_changed_character_is_refused(void **state)
 {
     struct ticket t = sample(), got = {.session = 1};
@@ -155,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_signed_comes_back),
+        cmocka_unit_test(the_longest_fits),
         cmocka_unit_test(any_changed_character_is_refused),
         cmocka_unit_test(time_and_place),
         cmocka_unit_test(another_key_is_refused),
