@@ -158,9 +158,11 @@ static void on_answer(void *arg, const struct http_answer *a)
                             : http_answer_err(a, &err);
     if (rc == 0) rc = take_answer(s, a->body, &news, &err);
     if (rc != 0) {
-        /* Of the older of two it does not matter: the newer one says more. */
-        if (slot->seq < s->seq && under_way(s) > 0) return;
-        failed(s, &err);
+        /* Of the older of two it does not matter: the newer one says more.  But what
+         * happened since has waited for a free slot, and here is one. */
+        bool older = slot->seq < s->seq && under_way(s) > 0;
+        if (!older) failed(s, &err);
+        else if (s->dirty) send_in(s, gather_ms(s));
         return;
     }
     s->answers++;

@@ -226,6 +226,33 @@ static void a_change_goes_out_beside_the_held_poll(void **state)
     fixture_done(&f);
 }
 
+/* Both slots are taken when something happens; the older call then fails, which
+ * matters to nobody, but what happened leaves in its slot. */
+static void a_change_takes_the_slot_of_a_call_that_failed(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f);
+    request(&f, 0);
+    answer(&f, 0, &(struct reply){.turn = 1, .w = {{7, WANT_RUN, SLEEP}}, .n = 1});
+    wait_phase(&f, 7, MEMBER_RUNNING);
+    request(&f, 2); /* 1: the poll, 2: what came about meanwhile */
+    assert_non_null(f.held[1]);
+    f.d.ops->stop(f.d.self, (struct member_ref){7, 1, 0}, 0);
+    wait_phase(&f, 7, MEMBER_EXITED);
+    bool never = false;
+    net_loop_run_until(f.loop, &never, 20); /* its change is told, and finds no slot */
+    assert_int_equal(f.n_held, 3);
+    http_req_on_close(f.held[1], NULL, NULL);
+    http_reply_problem(f.held[1], 409, "conflict", "a newer request of this node was seen");
+    f.held[1] = NULL;
+    struct sync_request *rq = request(&f, 3);
+    assert_non_null(f.held[2]); /* long before the poll is over */
+    assert_int_equal(rq->members.n, 1);
+    assert_int_equal(rq->members.v[0].phase, MEMBER_EXITED);
+    fixture_done(&f);
+}
+
 static void late_and_double_answers_change_nothing(void **state)
 {
     struct fixture f;
@@ -409,6 +436,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reports_all_and_receives_all),
         cmocka_unit_test(a_change_goes_out_beside_the_held_poll),
+        cmocka_unit_test(a_change_takes_the_slot_of_a_call_that_failed),
         cmocka_unit_test(late_and_double_answers_change_nothing),
         cmocka_unit_test(MGR_away_touches_nothing_and_is_asked_again),
         cmocka_unit_test(an_unanswered_call_is_given_up),
