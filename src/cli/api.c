@@ -116,7 +116,7 @@ struct tls_ctx *api_tls(const struct api *a) { return a->tls; }
 static int unreachable(const struct api *a, const struct err *why, struct err *err)
 {
     bool local = strcmp(a->target.url, CONTEXT_DEFAULT_URL) == 0;
-    return err_set(err, ERR_UNAVAILABLE, "cannot reach the manager at %.100s (%.60s); %s",
+    return err_set(err, ERR_UNAVAILABLE, "cannot reach the manager at %.80s (%.90s); %s",
                    a->target.url, why ? why->text : "no answer",
                    local ? "`rotad dev` starts one here, ROTA_URL names another"
                          : "is it running, and is the address right?");

@@ -59,6 +59,14 @@ static int read_file(const char *path, struct strbuf *out, struct err *err)
     return 0;
 }
 
+/* One word that a header may hold. */
+static bool is_token(struct str s)
+{
+    bool ok = s.n > 0 && s.n < CONTEXT_TOKEN_MAX;
+    for (size_t i = 0; ok && i < s.n; i++) ok = s.p[i] > ' ' && s.p[i] < 0x7f;
+    return ok;
+}
+
 int context_read_token(const char *path, char ret[CONTEXT_TOKEN_MAX], struct err *err)
 {
     AUTO_STRBUF struct strbuf b;
@@ -71,9 +79,7 @@ int context_read_token(const char *path, char ret[CONTEXT_TOKEN_MAX], struct err
     struct str line = strbuf_str(&b), rest = line;
     if (str_cut(&rest, '\n', &line)) line = str_trim(line);
     if (str_ends(line, STR("\r"))) line.n--;
-    bool ok = line.n > 0 && line.n < CONTEXT_TOKEN_MAX;
-    for (size_t i = 0; ok && i < line.n; i++) ok = line.p[i] > ' ' && line.p[i] < 0x7f;
-    if (ok) text_set(ret, CONTEXT_TOKEN_MAX, line);
+    if (is_token(line)) text_set(ret, CONTEXT_TOKEN_MAX, line);
     else rc = err_set(err, ERR_INVALID, "%s does not hold a token: expected one word on its "
                       "first line", path);
     mem_zero_secret(b.p, b.n);
@@ -205,8 +211,9 @@ static int from_environment(struct context_target *t, struct err *err)
                        sizeof(t->url) - 1);
     if (url) TEXT_CLIP(t->from, STR("ROTA_URL"));
     if (token) {
-        if (!TEXT_SET(t->token, str_of(token)))
-            return err_set(err, ERR_INVALID, "ROTA_TOKEN is too long for a token");
+        if (!is_token(str_of(token)))
+            return err_set(err, ERR_INVALID, "ROTA_TOKEN does not hold a token: expected one word");
+        text_set(t->token, sizeof(t->token), str_of(token));
         return 0;
     }
     return file ? context_read_token(file, t->token, err) : 0;

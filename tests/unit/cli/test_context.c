@@ -137,6 +137,16 @@ static void order_of_what_counts(void **state)
     }
     struct context_target t;
     struct err err = {0};
+    static const char *const bad[] = {"two words", "line\nbreak", "\xc3\xbc"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        setenv("ROTA_TOKEN", bad[i], 1);
+        ROW_TRUE(bad[i], context_target(NULL, &t, &err) == ERR_INVALID);
+        ROW_TRUE(bad[i], strstr(err.text, bad[i]) == NULL);
+        unsetenv("ROTA_TOKEN");
+    }
+    setenv("ROTA_CONFIG", "/dev/zero", 1); /* never ends */
+    assert_int_equal(context_target(NULL, &t, &err), ERR_LIMIT);
+    setenv("ROTA_CONFIG", config, 1);
     assert_int_equal(context_target("thre", &t, &err), ERR_NOT_FOUND);
     assert_non_null(strstr(err.text, "rota login"));
     put_file("c.yaml", "curent: lab\n");
