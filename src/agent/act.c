@@ -1,8 +1,9 @@
 /* agent/act.c - see act.h.
  *
  * Invariants: `wants`, `refused` and `waiting` are sorted by ref; a ref leaves the
- * latter two when it is wanted no more.  A member that waits is reported, since one
- * that was wished for and is not in the list is gone for the manager.  Should the driver list it too, the driver is right. */
+ * latter two when it is wanted no more.  Should the driver list what was refused,
+ * the driver is right.  A member that waits is reported, since one that was wished
+ * for and is not in the list is gone for the manager. */
 #include "agent/act.h"
 #include "agent/launch.h"
 #include "base/check.h"

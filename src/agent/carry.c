@@ -140,14 +140,16 @@ static bool find_log(struct carry *c)
     const struct driver *d = c->host->driver;
     char dir[sizeof(c->dir)];
     struct err err;
-    if (!d->ops->log_dir(d->self, c->o.ref, dir, sizeof(dir))) return false;
-    if (c->log != NULL && strcmp(dir, c->dir) == 0) return false;
-    if (c->log != NULL) {
-        if (logread_move(c->log, dir, &err) != 0) return false;
-    } else {
-        if (logread_open(dir, &c->log, &err) != 0) return false;
-        if (c->o.has_tail) logread_tail(c->log, c->o.tail);
+    int rc = ERR_NOT_FOUND;
+    bool first = c->log == NULL;
+    /* It may move between the question and the opening: once, then it stays. */
+    for (int tries = 0; tries < 2 && rc == ERR_NOT_FOUND; tries++) {
+        if (!d->ops->log_dir(d->self, c->o.ref, dir, sizeof(dir))) return false;
+        if (c->log != NULL && strcmp(dir, c->dir) == 0) return false;
+        rc = first ? logread_open(dir, &c->log, &err) : logread_move(c->log, dir, &err);
     }
+    if (rc != 0) return false;
+    if (first && c->o.has_tail) logread_tail(c->log, c->o.tail);
     TEXT_CLIP(c->dir, str_of(dir));
     unwatch(c);
     if (c->o.follow) {

@@ -110,22 +110,42 @@ static bool is_log(const char *name)
     return strncmp(name, SHIM_LOG_PREFIX, sizeof(SHIM_LOG_PREFIX) - 1) == 0;
 }
 
-static int keep_logs(const struct crun_node *n, int dir, const char *name, int64_t *ret_bytes,
-                     struct err *err)
+/* Links every log file of one directory into another.  Where that cannot be, they
+ * are moved; a rename of what is linked already does nothing. */
+static int link_logs(int from, int to, struct err *err)
 {
-    int rc = file_mkdir(n->logs, name, 0700, err);
-    if (rc < 0) return rc;
-    AUTO_FD int to = file_open_dir(n->logs, name, err);
-    if (to < 0) return to;
-    int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = 0;
+    int own = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = own >= 0 ? fdopendir(own) : NULL;
     if (!d) return err_sys(err, ERR_IO, errno, "cannot read the container's directory");
     const struct dirent *e;
-    while ((e = readdir(d)) != NULL)
-        if (is_log(e->d_name) && renameat(dir, e->d_name, to, e->d_name) < 0 && errno != ENOENT)
+    while ((e = readdir(d)) != NULL) {
+        if (!is_log(e->d_name) || linkat(from, e->d_name, to, e->d_name, 0) == 0) continue;
+        if (errno != ENOENT && renameat(from, e->d_name, to, e->d_name) < 0)
             rc = err_sys(err, ERR_IO, errno, "cannot keep %s", e->d_name);
+    }
     closedir(d);
+    return rc;
+}
+
+/* At every moment one of the two directories has all the files: the kept one
+ * appears whole, by a rename, before the container's own goes.  It may be there
+ * already: of a first try that never ran, or of this very cleaning before a crash. */
+static int keep_logs(const struct crun_node *n, int dir, const char *name, int64_t *ret_bytes,
+                     struct err *err)
+{
+    char part[MEMO_NAME + 16];
+    bool again = file_exists(n->logs, name);
+    text_fmt(part, sizeof(part), CLEAN_TRASH "%s", name);
+    int rc = file_remove_tree(n->logs, part, err);
+    if (rc == 0 && !again) rc = file_mkdir(n->logs, part, 0700, err);
+    if (rc < 0) return rc;
+    AUTO_FD int to = file_open_dir(n->logs, again ? name : part, err);
+    if (to < 0) return to;
+    rc = link_logs(dir, to, err);
     *ret_bytes = file_dir_bytes(to);
+    if (!again && renameat(n->logs, part, n->logs, name) < 0 && rc == 0)
+        rc = err_sys(err, ERR_IO, errno, "cannot keep the logs of %s", name);
     return rc;
 }
 

@@ -108,7 +108,9 @@ void logread_free(struct logread *r)
 int logread_move(struct logread *r, const char *dir, struct err *err)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return err_sys(err, ERR_IO, errno, "open logs %s", dir);
+    if (fd < 0) {
+        return err_sys(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, errno, "open logs %s", dir);
+    }
     close(r->dir_fd);
     r->dir_fd = fd;
     return 0;

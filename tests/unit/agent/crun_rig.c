@@ -158,17 +158,12 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 
 static int is_log(const struct dirent *e) { return strncmp(e->d_name, "log.", 4) == 0; }
 
-char *rig_output(struct rig *r, struct member_ref ref, char stream, size_t *ret_n)
+/* Appends what one directory's log files say on one stream. */
+static void read_logs(int dir, char stream, struct strbuf *out)
 {
-    char path[256];
-    struct strbuf out;
     struct dirent **names = NULL;
-    strbuf_init(&out, OUTPUT_MAX);
-    strbuf_puts(&out, "");
     char *file = mem_alloc(SHIM_LOG_FILE_MAX + 65536);
-    bool there = r->driver.ops->log_dir(r->driver.self, ref, path, sizeof(path));
-    int dir = there ? file_open_dir(AT_FDCWD, path, NULL) : -1;
-    int n = dir >= 0 ? scandir(path, &names, is_log, by_name) : 0;
+    int n = scandirat(dir, ".", &names, is_log, by_name);
     for (int i = 0; i < n; i++) {
         size_t len = 0;
         if (file_read(dir, names[i]->d_name, file, SHIM_LOG_FILE_MAX + 65536, &len, NULL) < 0)
@@ -178,14 +173,31 @@ char *rig_output(struct rig *r, struct member_ref ref, char stream, size_t *ret_
         while (str_cut(&rest, '\n', &line)) {
             if (!shim_log_parse(line.p, line.n, &rec)) fail_msg("bad log record: %.60s", line.p);
             if (rec.err != (stream == 'e')) continue;
-            strbuf_put(&out, str_n(rec.text, rec.n));
-            if (rec.newline) strbuf_putc(&out, '\n');
+            strbuf_put(out, str_n(rec.text, rec.n));
+            if (rec.newline) strbuf_putc(out, '\n');
         }
         free(names[i]);
     }
     free(names);
-    file_close(&dir);
     mem_free(file);
+}
+
+char *rig_output(struct rig *r, struct member_ref ref, char stream, size_t *ret_n)
+{
+    char path[256], now[256];
+    struct strbuf out;
+    bool there, moved;
+    strbuf_init(&out, OUTPUT_MAX);
+    do { /* as a reader must: what moved meanwhile is read where it went */
+        strbuf_reset(&out);
+        strbuf_puts(&out, "");
+        there = r->driver.ops->log_dir(r->driver.self, ref, path, sizeof(path));
+        int dir = there ? file_open_dir(AT_FDCWD, path, NULL) : -1;
+        if (dir >= 0) read_logs(dir, stream, &out);
+        file_close(&dir);
+        moved = r->driver.ops->log_dir(r->driver.self, ref, now, sizeof(now)) &&
+                (!there || strcmp(path, now) != 0);
+    } while (moved);
     *ret_n = out.n;
     return strbuf_steal(&out);
 }

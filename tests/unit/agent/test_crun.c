@@ -337,6 +337,23 @@ static void what_lives_here_leaves_no_room(void **state)
     ((struct crun *)rig.driver.self)->capacity = (struct claim){0};
 }
 
+/* While it is cleaned its log moves, and is never half there. */
+static void the_log_is_whole_at_every_moment(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        struct container_spec s = rig_shell(&rig, "echo one; echo two");
+        struct member_report r;
+        rig_run(&rig, &s);
+        rig.driver.ops->clean(rig.driver.self, s.ref);
+        do { /* the cleaning is on a worker: this looks at its every stage */
+            expect_output(s.ref, 'o', "one\ntwo\n");
+            rig_turn(&rig, 0);
+        } while (rig_report(&rig, s.ref, &r));
+        expect_output(s.ref, 'o', "one\ntwo\n");
+    }
+}
+
 static void another_incarnation_is_an_orphan(void **state)
 {
     (void)state;
@@ -422,6 +439,7 @@ int main(void)
         cmocka_unit_test(it_sees_what_it_should),
         cmocka_unit_test(it_starts_where_it_is_told),
         cmocka_unit_test(what_lives_here_leaves_no_room),
+        cmocka_unit_test(the_log_is_whole_at_every_moment),
         cmocka_unit_test(another_incarnation_is_an_orphan),
         cmocka_unit_test(groups_that_somebody_tidied_away_are_made_again),
         cmocka_unit_test(many_at_once),
