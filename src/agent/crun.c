@@ -19,6 +19,7 @@
 #include "wire/carry.h"
 
 #define GREET_MS 2000
+#define LATE_MS 10000
 
 /* ---- members ---- */
 
@@ -93,11 +94,29 @@ static void on_tell(void *arg)
     if (c->on_change) c->on_change(c->arg);
 }
 
+/* The timer of all members is due with the first of them. */
+static void arm(struct crun *c)
+{
+    int64_t now = net_now_ms(), next = INT64_MAX;
+    for (uint32_t i = 0; i < c->members.n; i++) {
+        const struct crun_member *m = c->members.v[i];
+        if (m->retry_ms && m->retry_ms < next) next = m->retry_ms;
+        if (m->late_ms && m->late_ms < next) next = m->late_ms;
+    }
+    if (next == INT64_MAX) net_timer_stop(c->retry);
+    else net_timer_set(c->retry, next > now ? next - now : 0, 0);
+}
+
 void crun_retry_at(struct crun_member *m, int64_t delay_ms)
 {
-    struct crun *c = m->driver;
     m->retry_ms = net_now_ms() + delay_ms;
-    if (!net_timer_armed(c->retry)) net_timer_set(c->retry, delay_ms, 0);
+    arm(m->driver);
+}
+
+void crun_stop_said(struct crun_member *m)
+{
+    m->late_ms = net_now_ms() + m->stop_grace_ms + m->driver->late_ms;
+    arm(m->driver);
 }
 
 /* Collects who is due first: acting on one may remove it. */
@@ -105,18 +124,18 @@ static void on_retry(void *arg)
 {
     struct crun *c = arg;
     VEC(struct member_ref) due = {0};
-    int64_t now = net_now_ms(), next = INT64_MAX;
+    int64_t now = net_now_ms();
     for (uint32_t i = 0; i < c->members.n; i++) {
         struct crun_member *m = c->members.v[i];
-        if (m->retry_ms == 0) continue;
-        if (m->retry_ms <= now) {
-            m->retry_ms = 0;
-            VEC_PUSH(&due, m->ref);
-        } else if (m->retry_ms < next) {
-            next = m->retry_ms;
+        if (m->late_ms && m->late_ms <= now) {
+            m->late_ms = 0;
+            crun_overrule(m);
         }
+        if (m->retry_ms == 0 || m->retry_ms > now) continue;
+        m->retry_ms = 0;
+        VEC_PUSH(&due, m->ref);
     }
-    if (next != INT64_MAX) net_timer_set(c->retry, next - now, 0);
+    arm(c);
     for (uint32_t i = 0; i < due.n; i++) {
         struct crun_member *m = crun_find(c, due.v[i]);
         if (m) crun_next(m);
@@ -420,6 +439,7 @@ int crun_driver_new(struct net_loop *loop, const struct driver_config *config, s
     }
     c->loop = loop;
     c->capacity = config->capacity;
+    c->late_ms = config->late_ms ? config->late_ms : LATE_MS;
     c->on_change = config->on_change;
     c->arg = config->arg;
     c->retry = net_timer_new(loop, on_retry, c);

@@ -37,6 +37,7 @@ struct crun_member {
     enum crun_job_kind job;     /* wanted next; 0: none */
     char why[128];              /* for CRUN_BURY */
     int64_t retry_ms;           /* look again then; 0: not */
+    int64_t late_ms;            /* a stop that was said should have ended it by then; 0: none */
     int64_t silent_ms;          /* without an answer by then it counts as silent; 0: not waiting */
     uint32_t resumed;           /* supervisors tried */
     struct prepare *prepare;    /* of CRUN_PREPARE, owned */
@@ -49,6 +50,7 @@ struct crun {
     void (*on_change)(void *arg);
     void *arg;
     struct claim capacity;
+    int64_t late_ms;
     char incarnation[33];
     char note[160];
     bool proved, closing;
@@ -64,6 +66,8 @@ struct crun_member *crun_add(struct crun *c, struct member_ref ref, int dir);
 void crun_remove(struct crun_member *m); /* frees it */
 void crun_changed(struct crun *c);
 void crun_retry_at(struct crun_member *m, int64_t delay_ms);
+/* A stop has been said: from now on it has its grace, and then a moment more. */
+void crun_stop_said(struct crun_member *m);
 
 /* crun_job.c */
 void crun_start_job(struct crun_member *m, enum crun_job_kind kind);
@@ -78,6 +82,8 @@ void crun_unlink(struct crun_member *m);
 /* Waits until every supervisor connected to has greeted, but not longer than this. */
 void crun_hear_all(struct crun *c, int64_t timeout_ms);
 bool crun_send(struct crun_member *m, enum shim_kind kind, const void *data, size_t n);
+/* The supervisor is there, but what it was told does not happen: does it itself. */
+void crun_overrule(struct crun_member *m);
 /* The supervisor is not there: decides by what it left behind. */
 void crun_settle(struct crun_member *m);
 /* Takes the record of the end into the report. */

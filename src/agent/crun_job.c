@@ -154,6 +154,7 @@ void crun_next(struct crun_member *m)
     if (m->stop && !m->stop_sent) {
         struct shim_stop s = {m->stop_grace_ms};
         m->stop_sent = crun_send(m, SHIM_STOP, &s, sizeof(s));
+        crun_stop_said(m);
         set_phase(m, MEMBER_STOPPING);
         return;
     }

@@ -230,6 +230,13 @@ static void bury(struct crun_member *m, const char *why)
     crun_start_job(m, CRUN_BURY);
 }
 
+void crun_overrule(struct crun_member *m)
+{
+    if (m->busy || m->sock < 0 || m->report.phase >= MEMBER_EXITED) return; /* under way */
+    crun_unlink(m);
+    bury(m, "its supervisor did not stop it in time: outcome unknown");
+}
+
 void crun_settle(struct crun_member *m)
 {
     struct memo_exit end;

@@ -93,6 +93,7 @@ struct driver_config {
     const char *shim_path;  /* rota-shim, static */
     int64_t log_keep_bytes; /* kept logs of ended members */
     struct claim capacity;  /* of the node; cpu_milli 0: not bounded */
+    int64_t late_ms;        /* after a stop's grace, until a supervisor counts as hung; 0: 10 s */
     void (*on_change)(void *arg);
     void *arg;
 };

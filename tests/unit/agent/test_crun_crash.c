@@ -438,6 +438,21 @@ static void cleaning_what_runs_ends_it_first(void **state)
     rig_check_nothing_left(&rig);
 }
 
+/* SES4: a supervisor that is there and does nothing holds nobody up. */
+static void a_hung_supervisor_is_overruled(void **state)
+{
+    (void)state;
+    struct container_spec s = start(waiting);
+    rig_until_said(&rig, s.ref, "ready");
+    pid_t shim = (pid_t)rig_memo(&rig, s.ref, "life", "shim_pid");
+    assert_int_equal(kill(shim, SIGSTOP), 0);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 10);
+    struct member_report r = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(r.phase, MEMBER_EXITED);
+    rig_clean(&rig, s.ref);
+    rig_check_nothing_left(&rig);
+}
+
 int main(void)
 {
     if (!rig_possible()) return 77;
@@ -458,6 +473,7 @@ int main(void)
         cmocka_unit_test(a_restart_of_the_machine_is_told_not_rerun),
         cmocka_unit_test(what_belongs_to_nobody_is_removed_at_start),
         cmocka_unit_test(cleaning_what_runs_ends_it_first),
+        cmocka_unit_test(a_hung_supervisor_is_overruled),
     };
     return cmocka_run_group_tests(tests, open_rig, close_rig);
 }
