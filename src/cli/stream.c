@@ -38,6 +38,8 @@ static void on_over(void *arg, const char *code, const struct err *why)
     struct err copy = *why;
     char code_copy[32];
     text_fmt(code_copy, sizeof(code_copy), "%s", code);
+    /* It ended before its input could be reached: what it wrote is there all the same. */
+    if (strcmp(code, "ended") == 0) s->input = false;
     try_later(s);
     s->ops->on_trouble(s->arg, code_copy, &copy);
 }
@@ -93,13 +95,13 @@ static void on_open(void *arg)
 {
     struct stream *s = arg;
     s->open = true;
-    if (s->ops->on_drain) s->ops->on_drain(s->arg);
+    if (s->input && s->ops->on_drain) s->ops->on_drain(s->arg);
 }
 
 static void on_drain(void *arg)
 {
     struct stream *s = arg;
-    if (s->ops->on_drain) s->ops->on_drain(s->arg);
+    if (s->input && s->ops->on_drain) s->ops->on_drain(s->arg);
 }
 
 static const struct carry_ops carry_callbacks = {on_open, on_frame, on_drain, on_over};
@@ -165,5 +167,5 @@ bool stream_is_open(const struct stream *s) { return s->open; }
 
 bool stream_send(struct stream *s, enum carry_type type, struct str payload)
 {
-    return !s->carry || carry_send(s->carry, type, payload);
+    return !s->input || !s->carry || carry_send(s->carry, type, payload);
 }
