@@ -91,7 +91,8 @@ static int open_driver(struct agent *a, struct err *err)
         return err_set(err, ERR_DENIED, "containers need root; try --driver fake without it");
     }
     if (access(a->c.shim, X_OK) != 0) {
-        return err_sys(err, ERR_NOT_FOUND, errno, "--shim %s", a->c.shim);
+        return err_sys(err, ERR_NOT_FOUND, errno,
+                       "--shim %s: install rota-shim there or name its place", a->c.shim);
     }
     return crun_driver_new(a->loop, &config, &a->driver, err);
 }

@@ -115,11 +115,14 @@ struct tls_ctx *api_tls(const struct api *a) { return a->tls; }
 
 static int unreachable(const struct api *a, const struct err *why, struct err *err)
 {
+    const char *text = why ? why->text : "no answer";
     bool local = strcmp(a->target.url, CONTEXT_DEFAULT_URL) == 0;
+    bool stranger = strstr(text, "certificate is not accepted") != NULL;
     return err_set(err, ERR_UNAVAILABLE, "cannot reach the manager at %.80s (%.90s); %s",
-                   a->target.url, why ? why->text : "no answer",
-                   local ? "`rotad dev` starts one here, ROTA_URL names another"
-                         : "is it running, and is the address right?");
+                   a->target.url, text,
+                   stranger ? "`rota login --ca-sha256` trusts an authority of your own"
+                   : local  ? "`rotad dev` starts one here, ROTA_URL names another"
+                            : "is it running, and is the address right?");
 }
 
 static int problem_err(const struct api *a, const struct http_answer *ans, struct api_result *ret,

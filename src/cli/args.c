@@ -9,7 +9,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &a->common; return 0;
     case ARGP_KEY_ARG:
-        if (a->n == a->most)
+        if (a->n == a->most && a->most == 0)
+            argp_error(state, "'%s' is one too many: nothing but options is expected", arg);
+        else if (a->n == a->most)
             argp_error(state, "'%s' is one too many: expected at most %u", arg, a->most);
         else a->names[a->n++] = arg;
         return 0;

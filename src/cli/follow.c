@@ -345,8 +345,12 @@ static void on_ordered(void *arg, const struct api_result *r, struct str body,
 
 static void detach(struct follow *f)
 {
-    say("left %s running: `rota logs -f %s` shows it, `rota stop %s` ends it", f->view->id,
-        f->view->id, f->view->id);
+    if (f->stop_sent)
+        say("left %s, which is stopping: `rota logs -f %s` shows it, `rota stop --grace 0 %s` "
+            "ends it at once", f->view->id, f->view->id, f->view->id);
+    else
+        say("left %s running: `rota logs -f %s` shows it, `rota stop %s` ends it", f->view->id,
+            f->view->id, f->view->id);
     f->detached = f->done = true;
 }
 

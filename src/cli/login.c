@@ -15,7 +15,9 @@ struct login_args {
 
 static const struct argp_option options[] = {
     {"token-file", KEY_TOKEN_FILE, "FILE", 0, "File that holds the token (- : standard input)", 1},
-    {"ca-sha256", KEY_CA, "HEX", 0, "Fingerprint of the cluster's own certificate authority", 1},
+    {"ca-sha256", KEY_CA, "HEX", 0,
+     "SHA-256 of the authority that the manager's certificate chain ends in, instead of "
+     "the system's authorities", 1},
     {"name", KEY_NAME, "NAME", 0, "Name of the context (default: the host's name)", 1},
     {0},
 };

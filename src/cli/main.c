@@ -40,9 +40,9 @@ static void usage(struct strbuf *b)
     for (const struct verb *v = verb_table; v->name; v++)
         if (!v->hidden) strbuf_fmt(b, "  %-9s %s\n", v->name, v->summary);
     strbuf_puts(b, "\nExamples:\n"
-                   "  rota run --cpus 2 python3 train.py    # runs here as if it were local\n"
-                   "  rota run -d --gpus 1 --name night ./night.sh\n"
-                   "  rota why night                        # why it waits, with the numbers\n"
+                   "  rota run --cpus 2 -i python3 - < train.py  # output and exit code come here\n"
+                   "  rota run -d --gpus 1 --name night /opt/lab/night.sh\n"
+                   "  rota why night                             # why it waits, with the numbers\n"
                    "  rota logs -f night\n\n"
                    "`rota VERB --help` says more.  Which cluster: ROTA_URL with ROTA_TOKEN or\n"
                    "ROTA_TOKEN_FILE, else the context of `rota login`, else the development\n"

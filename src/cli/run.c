@@ -68,13 +68,14 @@ static const char doc[] =
     "and its exit code becomes ours (125: Rota failed, 126 and 127: the command could not be "
     "run or found, 128+N: ended by signal N).\v"
     "Examples:\n"
-    "  rota run nvidia-smi -L\n"
-    "  rota run --gpus 1 --time 2h python train.py --epochs 10\n"
-    "  rota run --cpus 4 --mem 8G -e SEED -- make -j4 test\n"
-    "  rota run -d --name night --containers 2 python -m torch.distributed.run train.py\n"
+    "  rota run --cpus 2 --mem 1G -i python3 - --epochs 10 < train.py\n"
+    "  rota run --gpus 1 --time 2h -e SEED python3 /opt/lab/train.py\n"
+    "  rota run -d --name night --containers 2 /opt/lab/night.sh\n"
     "  rota run -it bash\n"
     "  rota run -f job.yaml\n\n"
-    "Ctrl-C is passed on; the second one stops the session, the third leaves it running.";
+    "The container has the machine's programs (/usr, /opt, /etc), not your files: pass a script "
+    "on standard input or keep it below /opt.  Only what is printed outlives the session.\n\n"
+    "Ctrl-C is passed on; the second one stops the session, the third leaves it alone.";
 
 static void add_pair(struct argp_state *state, struct wire_map *map, const char *arg,
                      bool from_here)
@@ -275,7 +276,8 @@ static int make_spec(struct run_args *a, struct err *err)
     return rc;
 }
 
-static int submit(struct run_args *a, struct session_view *ret, struct err *err)
+static int submit(struct run_args *a, struct session_view *ret, bool *ret_impossible,
+                  struct err *err)
 {
     AUTO_STRBUF struct strbuf body, answer;
     strbuf_init(&body, 2 * FILE_MAX);
@@ -288,6 +290,7 @@ static int submit(struct run_args *a, struct session_view *ret, struct err *err)
         .key = a->key ? a->key : key, .patience_ms = SUBMIT_PATIENCE_MS,
     };
     struct api_result r;
+    *ret_impossible = false;
     /* A manager that is not there at all is said at once; one that went away while we asked
      * may have taken the job, and the key makes asking again safe. */
     int64_t patience = rq.patience_ms;
@@ -299,6 +302,7 @@ static int submit(struct run_args *a, struct session_view *ret, struct err *err)
         rq.patience_ms = patience;
         rc = api_call(a->common.api, &rq, &answer, &r, err);
     }
+    if (rc < 0) *ret_impossible = strcmp(r.code, "impossible") == 0;
     if (rc == 0) rc = api_parse(&wire_session_view, strbuf_str(&answer), ret, err);
     return rc;
 }
@@ -308,6 +312,7 @@ int verb_run(int argc, char **argv)
     struct run_args *a = mem_alloc(sizeof(*a));
     struct err err = {0};
     struct session_view view;
+    bool impossible;
     int code = EXIT_ROTA;
     verb_parse(&run_argp, argc, argv, EXIT_ROTA, a);
     bool tty = a->spec.tty;
@@ -316,8 +321,9 @@ int verb_run(int argc, char **argv)
     } else if (make_spec(a, &err) < 0) {
         (void)say_err(&err, 0);
     } else if (verb_open(&a->common)) {
-        if (submit(a, &view, &err) < 0) {
+        if (submit(a, &view, &impossible, &err) < 0) {
             (void)say_err(&err, 0);
+            if (impossible) say("with --allow-impossible it waits for a larger machine");
         } else {
             struct follow_spec f = {
                 .input = a->spec.stdin_open, .tty = a->spec.tty, .quiet = a->quiet,

@@ -61,7 +61,8 @@ int dev_lock(const struct dev_options *o, int *ret_fd, int64_t *ret_pid, struct 
     if ((problem == EACCES || problem == EAGAIN) && fcntl(fd, F_GETLK, &lock) == 0) {
         close(fd);
         *ret_pid = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
-        return err_set(err, ERR_CONFLICT, "rotad dev runs already in %s (process %lld)", o->dir,
+        return err_set(err, ERR_CONFLICT, "rotad dev runs already in %.80s (process %lld); "
+                       "`rotad dev stop` with the same --dir ends it", o->dir,
                        (long long)*ret_pid);
     }
     close(fd);
