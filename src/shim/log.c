@@ -108,7 +108,9 @@ static void batch_flush(struct batch *b)
 {
     struct log *l = b->log;
     if (b->n == 0) return;
-    if (l->size > 0 && l->size + b->bytes > SHIM_LOG_FILE_MAX) log_open(l, l->seq - b->n);
+    /* Also when there is none: what stood in its way may be gone by now. */
+    if (l->fd < 0 || (l->size > 0 && l->size + b->bytes > SHIM_LOG_FILE_MAX))
+        log_open(l, l->seq - b->n);
     ssize_t w = l->fd >= 0 ? writev(l->fd, b->v, (int)b->n * 3) : -1;
     if (w == b->bytes) l->size += w;
     /* Half a batch must not stay: take it back, and let the numbers tell. */

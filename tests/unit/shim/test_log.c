@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/mem.h"
@@ -208,6 +210,46 @@ static void a_successor_counts_on_behind_a_torn_line(void **state)
     seen_done(&s);
 }
 
+static void until_empty(int pipe_write)
+{
+    char path[40];
+    int left = 1;
+    text_fmt(path, sizeof(path), "/proc/self/fd/%d", pipe_write);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(fd >= 0);
+    for (int i = 0; left > 0; i++) {
+        assert_int_equal(ioctl(fd, FIONREAD, &left), 0);
+        assert_true(i < 10000);
+        usleep(1000);
+    }
+    close(fd);
+}
+
+/* No room for a file, or no descriptors: what came meanwhile is missing, the rest is not. */
+static void a_file_that_cannot_be_made_is_tried_again(void **state)
+{
+    enum { LINE = 1000 };
+    char line[LINE];
+    struct rlimit all;
+    struct seen s;
+    (void)state;
+    struct job j = log_job();
+    memset(line, 'z', sizeof(line));
+    line[LINE - 1] = '\n';
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+    struct rlimit none = {.rlim_cur = 3, .rlim_max = all.rlim_max}; /* poll is left its three */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (int i = 0; i < SHIM_LOG_FILE_MAX / LINE + 1; i++) say(j.out, line, sizeof(line));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+    until_empty(j.out);
+    say(j.out, "after\n", 6);
+    job_ends(&j);
+    read_all(&s);
+    assert_true(s.out.n > 6);
+    assert_string_equal(s.out.p + s.out.n - 6, "after\n");
+    seen_done(&s);
+}
+
 static void draining_ends_though_somebody_holds_the_pipe(void **state)
 {
     struct seen s;
@@ -251,6 +293,8 @@ int main(void)
                                         close_dir),
         cmocka_unit_test_setup_teardown(files_turn_over_and_the_oldest_go, open_dir, close_dir),
         cmocka_unit_test_setup_teardown(a_successor_counts_on_behind_a_torn_line, open_dir,
+                                        close_dir),
+        cmocka_unit_test_setup_teardown(a_file_that_cannot_be_made_is_tried_again, open_dir,
                                         close_dir),
         cmocka_unit_test_setup_teardown(draining_ends_though_somebody_holds_the_pipe, open_dir,
                                         close_dir),
