@@ -94,14 +94,18 @@ static void on_tell(void *arg)
     if (c->on_change) c->on_change(c->arg);
 }
 
+/* Connected, it may still be that nobody is behind the socket. */
+static int64_t greeting_due(const struct crun_member *m) { return m->sock >= 0 ? m->silent_ms : 0; }
+
 /* The timer of all members is due with the first of them. */
 static void arm(struct crun *c)
 {
     int64_t now = net_now_ms(), next = INT64_MAX;
     for (uint32_t i = 0; i < c->members.n; i++) {
         const struct crun_member *m = c->members.v[i];
-        if (m->retry_ms && m->retry_ms < next) next = m->retry_ms;
-        if (m->late_ms && m->late_ms < next) next = m->late_ms;
+        const int64_t dues[] = {m->retry_ms, m->late_ms, greeting_due(m)};
+        for (uint32_t k = 0; k < ARRAY_LEN(dues); k++)
+            if (dues[k] && dues[k] < next) next = dues[k];
     }
     if (next == INT64_MAX) net_timer_stop(c->retry);
     else net_timer_set(c->retry, next > now ? next - now : 0, 0);
@@ -119,6 +123,8 @@ void crun_stop_said(struct crun_member *m)
     arm(m->driver);
 }
 
+void crun_await_greeting(struct crun_member *m) { arm(m->driver); }
+
 /* Collects who is due first: acting on one may remove it. */
 static void on_retry(void *arg)
 {
@@ -131,15 +137,18 @@ static void on_retry(void *arg)
             m->late_ms = 0;
             crun_overrule(m);
         }
-        if (m->retry_ms == 0 || m->retry_ms > now) continue;
-        m->retry_ms = 0;
+        bool silent = greeting_due(m) && greeting_due(m) <= now;
+        if (!silent && (m->retry_ms == 0 || m->retry_ms > now)) continue;
+        if (m->retry_ms <= now) m->retry_ms = 0;
         VEC_PUSH(&due, m->ref);
     }
-    arm(c);
     for (uint32_t i = 0; i < due.n; i++) {
         struct crun_member *m = crun_find(c, due.v[i]);
+        if (m && greeting_due(m)) crun_hear_last(m); /* it was we who were late, perhaps */
+        m = crun_find(c, due.v[i]);
         if (m) crun_next(m);
     }
+    arm(c);
     VEC_DONE(&due);
 }
 

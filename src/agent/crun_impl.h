@@ -66,6 +66,8 @@ struct crun_member *crun_add(struct crun *c, struct member_ref ref, int dir);
 void crun_remove(struct crun_member *m); /* frees it */
 void crun_changed(struct crun *c);
 void crun_retry_at(struct crun_member *m, int64_t delay_ms);
+/* Connected: until its silent_ms the supervisor has time to greet. */
+void crun_await_greeting(struct crun_member *m);
 /* A stop has been said: from now on it has its grace, and then a moment more. */
 void crun_stop_said(struct crun_member *m);
 
@@ -81,6 +83,8 @@ void crun_forget_children(struct crun *c);
 void crun_unlink(struct crun_member *m);
 /* Waits until every supervisor connected to has greeted, but not longer than this. */
 void crun_hear_all(struct crun *c, int64_t timeout_ms);
+/* Takes what it has said; without a greeting in it the link is given up.  May free m. */
+void crun_hear_last(struct crun_member *m);
 bool crun_send(struct crun_member *m, enum shim_kind kind, const void *data, size_t n);
 /* The supervisor is there, but what it was told does not happen: does it itself. */
 void crun_overrule(struct crun_member *m);

@@ -46,6 +46,7 @@ static void take_prepared(struct crun_member *m, struct crun_job *j)
     struct prepare *p = j->prepare;
     if (j->rc == 0) {
         crun_watch_child(m->driver, p->pidfd, p->pid);
+        m->silent_ms = 0; /* another supervisor than the one that was waited for */
         crun_link(m, p->sock);
         p->sock = p->pidfd = -1;
     } else if (j->kind == CRUN_PREPARE) {

@@ -141,6 +141,15 @@ void crun_hear_all(struct crun *c, int64_t timeout_ms)
     }
 }
 
+void crun_hear_last(struct crun_member *m)
+{
+    struct crun *c = m->driver;
+    const struct member_ref ref = m->ref;
+    on_sock(m, NET_READ);
+    m = crun_find(c, ref);
+    if (m && m->sock >= 0 && m->silent_ms && net_now_ms() >= m->silent_ms) crun_unlink(m);
+}
+
 void crun_link(struct crun_member *m, int sock)
 {
     CHECK(m->sock < 0);
@@ -220,8 +229,12 @@ static void try_connect(struct crun_member *m)
 {
     int sock = crun_node_connect(m->dir, NULL);
     if (m->silent_ms == 0) m->silent_ms = net_now_ms() + SILENT_MS;
-    if (sock >= 0) crun_link(m, sock);
-    else crun_retry_at(m, CONNECT_MS);
+    if (sock < 0) {
+        crun_retry_at(m, CONNECT_MS);
+        return;
+    }
+    crun_link(m, sock);
+    crun_await_greeting(m);
 }
 
 static void bury(struct crun_member *m, const char *why)

@@ -453,6 +453,26 @@ static void a_hung_supervisor_is_overruled(void **state)
     rig_check_nothing_left(&rig);
 }
 
+/* The socket takes a new agent's connection though nobody is behind it. */
+static void a_supervisor_that_never_greets_counts_as_lost(void **state)
+{
+    (void)state;
+    struct container_spec s = start(waiting);
+    rig_until_said(&rig, s.ref, "ready");
+    rig_stop_agent(&rig);
+    assert_true(kill_recorded_shim(s.ref, SIGSTOP));
+    rig_start_agent(&rig);
+    struct member_report m;
+    /* It gets its seconds to greet, and then what it is spared before it is killed. */
+    for (int64_t until = net_now_ms() + rig_ms(30000); net_now_ms() < until; rig_turn(&rig, 20))
+        if (rig_report(&rig, s.ref, &m) && m.phase >= MEMBER_EXITED) break;
+    m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.phase, MEMBER_EXITED);
+    assert_non_null(strstr(m.end.detail, "unknown"));
+    rig_clean(&rig, s.ref);
+    rig_check_nothing_left(&rig);
+}
+
 int main(void)
 {
     if (!rig_possible()) return 77;
@@ -474,6 +494,7 @@ int main(void)
         cmocka_unit_test(what_belongs_to_nobody_is_removed_at_start),
         cmocka_unit_test(cleaning_what_runs_ends_it_first),
         cmocka_unit_test(a_hung_supervisor_is_overruled),
+        cmocka_unit_test(a_supervisor_that_never_greets_counts_as_lost),
     };
     return cmocka_run_group_tests(tests, open_rig, close_rig);
 }
