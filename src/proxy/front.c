@@ -211,11 +211,14 @@ void front_free(struct front *f)
     if (f == NULL) return;
     while (f->first != NULL) {
         struct passage *p = f->first;
-        if (p->req != NULL) http_req_on_close(p->req, NULL, NULL);
+        if (p->req != NULL) {
+            refuse(p, 503, "unavailable", "this proxy is ending: ask again");
+            continue;
+        }
         if (p->relay != NULL) net_relay_close(p->relay);
         passage_free(p);
     }
-    http_server_free(f->server); /* with the requests that were being dialled */
+    http_server_free(f->server);
     tls_ctx_free(f->agents);
     mem_free(f);
 }

@@ -373,6 +373,26 @@ static void a_person_who_leaves_early_takes_the_call_along(void **state)
     fixture_done(&f);
 }
 
+static void a_proxy_that_ends_answers_who_waits(void **state)
+{
+    struct fixture f;
+    struct person p;
+    char ticket[TICKET_TEXT_MAX];
+    (void)state;
+    fixture_init(&f, "n1");
+    f.mode = SILENT;
+    cluster_ticket(&f.cluster, "n1", f.agent_addr, TICKET_LOGS, net_wall_ms() / 1000, ticket);
+    person_start(&f, &p, "/carry/v1/logs", ticket, CARRY_UPGRADE);
+    assert_true(net_loop_run_until(f.loop, &f.reached, 5000));
+    front_free(f.front);
+    f.front = NULL;
+    assert_true(net_loop_run_until(f.loop, &p.answered, 5000));
+    assert_int_equal(p.status, 503);
+    person_done(&p);
+    http_reply_problem(f.held, 503, "unavailable", "too late");
+    fixture_done(&f);
+}
+
 /* An agent that does not read: the proxy holds little, and the person is held up. */
 static void a_slow_side_holds_the_other_up(void **state)
 {
@@ -404,6 +424,7 @@ int main(void)
         cmocka_unit_test(an_agent_that_is_away_or_silent),
         cmocka_unit_test(another_node_at_the_address_gets_nothing),
         cmocka_unit_test(a_person_who_leaves_early_takes_the_call_along),
+        cmocka_unit_test(a_proxy_that_ends_answers_who_waits),
         cmocka_unit_test(a_slow_side_holds_the_other_up),
     };
     log_setup(LOG_ERROR, LOG_LOGFMT, NULL);
