@@ -136,6 +136,14 @@ static void help(const char *program)
     printf("  %-24s %s\n", "--help", "this text");
 }
 
+static const struct flag *flag_named(struct str name)
+{
+    for (size_t k = 0; k < ARRAY_LEN(flags); k++) {
+        if (str_eq(name, str_of(flags[k].name))) return &flags[k];
+    }
+    return NULL;
+}
+
 /* One walk over argv: fn sees each flag with its value. */
 static int each_flag(int argc, char **argv, bool config_only, struct agent_config *c,
                      const char **ret_file, struct err *err)
@@ -146,20 +154,18 @@ static int each_flag(int argc, char **argv, bool config_only, struct agent_confi
             return err_set(err, ERR_INVALID, "\"%.60s\" is no flag; see --help", argv[i]);
         }
         bool joined = str_cut(&rest, '=', &head);
-        const char *value = joined ? rest.p : i + 1 < argc ? argv[++i] : NULL;
-        if (value == NULL) return err_set(err, ERR_INVALID, "%.60s needs a value", argv[i]);
         head.p += 2;
         head.n -= 2;
-        if (str_eq(head, STR("config"))) {
+        bool file = str_eq(head, STR("config"));
+        const struct flag *f = flag_named(head);
+        if (f == NULL && !file) {
+            return err_set(err, ERR_INVALID, "--%.*s is unknown; see --help", (int)head.n, head.p);
+        }
+        const char *value = joined ? rest.p : i + 1 < argc ? argv[++i] : NULL;
+        if (value == NULL) return err_set(err, ERR_INVALID, "%.60s needs a value", argv[i]);
+        if (file) {
             *ret_file = value;
             continue;
-        }
-        const struct flag *f = NULL;
-        for (size_t k = 0; k < ARRAY_LEN(flags); k++) {
-            if (str_eq(head, str_of(flags[k].name))) f = &flags[k];
-        }
-        if (f == NULL) {
-            return err_set(err, ERR_INVALID, "--%.*s is unknown; see --help", (int)head.n, head.p);
         }
         int rc = config_only ? 0 : flag_set(f, value, c, err);
         if (rc != 0) return rc;

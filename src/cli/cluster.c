@@ -242,9 +242,39 @@ static int node_show(int argc, char **argv)
 
 NODE_ORDER(node_cordon, "cordon", "cordoned", "Place nothing new there; what runs goes on.")
 NODE_ORDER(node_uncordon, "uncordon", "uncordoned", "Place work there again.")
-NODE_ORDER(node_forget, "forget", "forgotten",
-           "Declare that a machine is gone for good: what it held ends as lost and is free again. "
-           "Only for a machine that certainly runs nothing any more.")
+
+struct forget_args {
+    struct names_args names;
+    bool force;
+};
+
+static const struct argp_option forget_options[] = {
+    {"force", 'f', 0, 0, "Although it is heard and holds sessions: they end as lost", 1}, {0}};
+static const char forget_doc[] =
+    "Declare that a machine is gone for good: what it held ends as lost and is free again.  Only "
+    "for a machine that certainly runs nothing any more.\v"
+    "Examples:\n  rota node forget n1";
+
+static error_t parse_forget(int key, char *arg, struct argp_state *state)
+{
+    struct forget_args *a = state->input;
+    (void)arg;
+    if (key == ARGP_KEY_INIT) state->child_inputs[0] = &a->names;
+    else if (key == 'f') a->force = true;
+    else return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+static const struct argp forget_argp = {forget_options, parse_forget, "NODE...", forget_doc, plain,
+                                        0, 0};
+
+static int node_forget(int argc, char **argv)
+{
+    struct forget_args a = {.names = {.least = 1, .most = ARGS_MAX, .what = "node"}};
+    verb_parse(&forget_argp, argc, argv, EXIT_USAGE, &a);
+    return args_post_each(&a.names, "nodes", "/forget", a.force ? "{\"force\":true}" : "{}",
+                          "forgotten");
+}
 
 int verb_node(int argc, char **argv)
 {

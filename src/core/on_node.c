@@ -230,6 +230,13 @@ void on_forget(struct draft *d)
     struct world *w = d->w;
     struct node *n = find(d, d->ev->u.forget.node);
     if (!n) return;
+    bool alive = n->heard && !n->unreachable && n->first_alloc != MAP_NONE;
+    if (alive && !d->ev->u.forget.force) {
+        draft_refuse(d, VERDICT_NOT_EMPTY, "",
+                     "%s is heard and holds sessions: stop them, or its agent, or force it",
+                     n->name);
+        return;
+    }
     char text[128];
     text_fmt(text, sizeof(text), "node %s was given up for lost", n->name);
     d->out->node = n->id;

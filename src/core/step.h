@@ -45,7 +45,7 @@ struct event_report {
     uint32_t n_members;
 };
 struct event_cordon { uint32_t node; bool on; };
-struct event_forget { uint32_t node; };
+struct event_forget { uint32_t node; bool force; /* although it is heard and holds something */ };
 
 struct event {
     enum event_kind kind;
@@ -73,7 +73,7 @@ enum verdict {
     VERDICT_IMPOSSIBLE,     /* no node of the group could ever hold it */
     VERDICT_ENDED,          /* too late: it has ended */
     VERDICT_NOT_RUNNING,    /* a signal needs a running session */
-    VERDICT_NOT_EMPTY,
+    VERDICT_NOT_EMPTY,      /* a node that is heard and holds something */
     VERDICT_STALE,          /* a report older than one already seen: ignored */
     VERDICT_FULL,           /* a bound of the world was reached */
     VERDICTS

@@ -90,10 +90,12 @@ void api_node_forget(struct api_call *c)
     if (!no_query(c) || !api_accepting(c)) return;
     const struct node *n = node_of(c);
     if (!n) return;
+    struct forget_request rq;
+    if (!api_body(c, &wire_forget_request, &rq)) return;
     struct node_view v; /* as it last was */
     view_node(c->m, n, &v);
     struct event ev = {.kind = EVENT_NODE_FORGET, .actor = c->user};
-    ev.u.forget.node = n->id;
+    ev.u.forget = (struct event_forget){n->id, rq.force};
     const struct effects *e = turns_step(c->m->turns, &ev);
     if (e->verdict != VERDICT_OK) answer_verdict(c->m, c->req, e);
     else answer_object(c->m, c->req, 200, &wire_node_view, &v);

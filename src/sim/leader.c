@@ -304,7 +304,7 @@ static void on_operator(struct cluster *c, const struct letter *letter)
     struct event ev = {.kind = EVENT_NODE_FORGET};
     if (!n) return;
     if (letter->kind == LETTER_FORGET) {
-        ev.u.forget.node = n->id;
+        ev.u.forget = (struct event_forget){n->id, true};
     } else {
         ev.kind = EVENT_NODE_CORDON;
         ev.u.cordon = (struct event_cordon){n->id, letter->n != 0};

@@ -185,6 +185,13 @@ static const struct wire_field stop_fields[] = {
 };
 const struct wire_table wire_stop_request = WIRE_TABLE("stop", struct stop_request, stop_fields);
 
+static const struct wire_field forget_fields[] = {
+    WIRE_F_BOOL(struct forget_request, force, "force", .flags = WIRE_OMIT,
+                .doc = "Although it is heard and holds sessions."),
+};
+const struct wire_table wire_forget_request =
+    WIRE_TABLE("forget", struct forget_request, forget_fields);
+
 static const struct { const char *name; int32_t no; } signals[] = {
     {"HUP", 1},   {"INT", 2},   {"QUIT", 3},  {"ILL", 4},   {"TRAP", 5},  {"ABRT", 6},
     {"BUS", 7},   {"FPE", 8},   {"KILL", 9},  {"USR1", 10}, {"SEGV", 11}, {"USR2", 12},

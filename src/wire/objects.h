@@ -56,6 +56,7 @@ extern const struct wire_table wire_session_spec;
  * a time limit of -1 (left as it is) are the caller's. */
 void session_spec_shape(const struct session_spec *spec, struct session *ret);
 
+struct forget_request { bool force; };
 struct stop_request { int64_t grace_ms; };  /* -1: the session's own */
 struct signal_request { char signal[16]; }; /* "INT", "SIGINT" or "2" */
 struct ticket_request { char action[16]; uint32_t member; }; /* "logs", "exec", "attach" */
@@ -64,7 +65,8 @@ struct group_request { /* PUT: what is absent stays as it is (0 / -1) */
     enum on_blocked on_blocked;
     int64_t time_limit_batch_ms, time_limit_interactive_ms, time_limit_service_ms;
 };
-extern const struct wire_table wire_stop_request, wire_signal_request, wire_ticket_request,
+extern const struct wire_table wire_forget_request, wire_stop_request, wire_signal_request,
+    wire_ticket_request,
     wire_ticket_answer, wire_group_request;
 /* "INT", "SIGINT", "int", "2" -> 2.  False: no signal that may be sent (1..31). */
 bool signal_parse(struct str s, int32_t *ret);

@@ -9,8 +9,9 @@
 #include "wire/sync.h"
 
 static const struct wire_table *const tables[] = {
-    &wire_session_spec, &wire_stop_request, &wire_signal_request, &wire_ticket_request,
-    &wire_ticket_answer, &wire_group_request, &wire_session_view, &wire_node_view,
+    &wire_session_spec, &wire_forget_request, &wire_stop_request, &wire_signal_request,
+    &wire_ticket_request, &wire_ticket_answer, &wire_group_request, &wire_session_view,
+    &wire_node_view,
     &wire_group_view, &wire_event_view, &wire_why_view, &wire_version_view, &wire_problem,
     &wire_session_list, &wire_queue_list, &wire_join_request, &wire_join_answer,
     &wire_exec_request, &wire_carry_end, &wire_sync_request, &wire_sync_answer, &wire_row_session,

@@ -205,7 +205,12 @@ static void forget(void **state)
     uint64_t gang = lab_run(l, &pair);
     lab_settle(l);
     uint64_t waits = lab_run(l, &single);
-    struct event ev = {.kind = EVENT_NODE_FORGET, .u.forget = {l->nodes[n1].id}};
+    struct event ev = {.kind = EVENT_NODE_FORGET, .u.forget = {l->nodes[n1].id, false}};
+    /* It is heard and holds something: only who insists. */
+    assert_int_equal(lab_step(l, &ev), VERDICT_NOT_EMPTY);
+    assert_int_equal(lab_changes(l, CHANGE_NODE_GONE), 0);
+    assert_int_equal(lab_rows(l), 2);
+    ev.u.forget.force = true;
     assert_int_equal(lab_step(l, &ev), VERDICT_OK);
     assert_int_equal(lab_changes(l, CHANGE_NODE_GONE), 1);
     assert_int_equal(lab_changes(l, CHANGE_ALLOC_GONE), 1);
@@ -238,7 +243,7 @@ static void forget_frees_all(void **state)
     stops = one(l, 0);
     lab_stop(l, stops, -1);
     assert_int_equal(lab_rows(l), 4);
-    lab_step(l, &(struct event){.kind = EVENT_NODE_FORGET, .u.forget = {1}});
+    lab_step(l, &(struct event){.kind = EVENT_NODE_FORGET, .u.forget = {1, true}});
     assert_int_equal(lab_rows(l), 0);
     assert_int_equal(lab_outcome(l, runs), OUTCOME_LOST);
     assert_int_equal(lab_outcome(l, stops), OUTCOME_LOST);

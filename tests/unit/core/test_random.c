@@ -77,7 +77,7 @@ static void random_node_event(struct lab *l, struct rng *r)
         return;
     case 3:
         if (rng_below(r, 8) == 0) {
-            lab_step(l, &(struct event){.kind = EVENT_NODE_FORGET, .u.forget = {n->id}});
+            lab_step(l, &(struct event){.kind = EVENT_NODE_FORGET, .u.forget = {n->id, true}});
             VEC_CLEAR(&n->list);
         }
         return;

@@ -243,7 +243,7 @@ static void lost_then_forgotten(void **state)
     assert_int_equal(lab_outcome(l, id), OUTCOME_LOST);
     assert_string_equal(lab_stored(l, id)->end.detail, "node n1 was silent for 24 hours");
     assert_int_equal(lab_rows(l), 2);
-    lab_step(l, &(struct event){.kind = EVENT_NODE_FORGET, .u.forget = {1}});
+    lab_step(l, &(struct event){.kind = EVENT_NODE_FORGET, .u.forget = {1, true}});
     assert_int_equal(lab_rows(l), 0);
     assert_int_equal(lab_outcome(l, waits), OUTCOME_LOST);
     lab_restart(l);

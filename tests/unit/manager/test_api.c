@@ -387,7 +387,10 @@ static void test_nodes_and_groups(void **state)
     expect(&r, &(struct call){.method = "POST", .target = "/api/v1/nodes/n1/uncordon"}, 200,
            "\"state\":\"ready\"");
     expect_state(&r, "s1", SESSION_ALLOCATED, OUTCOME_NONE);
-    expect(&r, &(struct call){.method = "POST", .target = "/api/v1/nodes/n1/forget"}, 200, "n1");
+    expect(&r, &(struct call){.method = "POST", .target = "/api/v1/nodes/n1/forget"}, 409,
+           "n1 is heard and holds sessions");
+    expect(&r, &(struct call){.method = "POST", .target = "/api/v1/nodes/n1/forget",
+                              .body = "{\"force\":true}"}, 200, "n1");
     expect(&r, &(struct call){.target = "/api/v1/nodes"}, 200, "\"items\":[]");
     expect_state(&r, "s1", SESSION_ENDED, OUTCOME_LOST);
     expect(&r, &(struct call){.method = "PUT", .target = "/api/v1/groups/fast",

@@ -5,8 +5,9 @@
 #include "wire/member.h"
 
 const struct wire_table *const all_tables[] = {
-    &wire_session_spec, &wire_stop_request, &wire_signal_request, &wire_ticket_request,
-    &wire_ticket_answer, &wire_group_request, &wire_session_view, &wire_node_view,
+    &wire_session_spec, &wire_forget_request, &wire_stop_request, &wire_signal_request,
+    &wire_ticket_request, &wire_ticket_answer, &wire_group_request, &wire_session_view,
+    &wire_node_view,
     &wire_group_view, &wire_event_view, &wire_why_view, &wire_queue_entry_view,
     &wire_version_view, &wire_join_token_answer, &wire_problem, &wire_session_list,
     &wire_node_list, &wire_group_list, &wire_event_list, &wire_queue_list, &wire_join_request,
