@@ -206,7 +206,7 @@ static void on_data(struct net_conn *conn, struct str data, void *arg)
         return;
     }
     pump(x);
-    if (x->conn && (x->stuck || x->in.n > CARRY_PAYLOAD_MAX)) net_conn_pause(x->conn);
+    if (x->conn && x->stuck) net_conn_pause(x->conn); /* else what is held is less than a frame */
     watch(x);
     forget_if_done(x);
 }

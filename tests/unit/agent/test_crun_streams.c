@@ -2,11 +2,13 @@
  * a running one, terminals. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -229,6 +231,40 @@ static void input_and_output_pass_whole_both_ways(void **state)
     rig_clean(&rig, s.ref);
 }
 
+static void until_taken(struct client *c)
+{
+    int left = 1;
+    for (int64_t until = net_now_ms() + rig_ms(10000); left > 0; rig_turn(&rig, 1)) {
+        assert_int_equal(ioctl(c->fd, SIOCOUTQ, &left), 0);
+        if (net_now_ms() > until) fail_msg("%d bytes of input are not taken", left);
+    }
+}
+
+/* Wherever the largest frame is torn on its way, its rest is waited for. */
+static void a_frame_may_come_in_pieces(void **state)
+{
+    static const size_t cuts[] = {1, 7, 8, CARRY_PAYLOAD_MAX, CARRY_PAYLOAD_MAX + 1,
+                                  CARRY_PAYLOAD_MAX + 7};
+    static const char *const argv[] = {"cat", NULL};
+    static uint8_t frame[CARRY_HEAD + CARRY_PAYLOAD_MAX];
+    (void)state;
+    struct container_spec s = start("sleep 60", false, false);
+    carry_head_put(frame, CARRY_STDIN, CARRY_PAYLOAD_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
+        struct client c;
+        client_start(&c, s.ref, argv, false);
+        assert_int_equal(send(c.fd, frame, cuts[i], MSG_NOSIGNAL), cuts[i]);
+        until_taken(&c);
+        size_t rest = sizeof(frame) - cuts[i];
+        assert_int_equal(send(c.fd, frame + cuts[i], rest, MSG_NOSIGNAL), rest);
+        client_send(&c, CARRY_STDIN_END, "", 0);
+        client_until_end(&c);
+        assert_int_equal(c.out.n, CARRY_PAYLOAD_MAX);
+        client_done(&c);
+    }
+    rig_clean(&rig, s.ref);
+}
+
 /* Of one of these sizes the command can write the last into its pipe and end while
  * everything between it and a client that rests is full. */
 static void what_a_command_said_last_waits_for_a_slow_client(void **state)
@@ -413,6 +449,7 @@ int main(void)
         cmocka_unit_test(commands_run_inside),
         cmocka_unit_test(a_command_counts_in_the_containers_limits),
         cmocka_unit_test(input_and_output_pass_whole_both_ways),
+        cmocka_unit_test(a_frame_may_come_in_pieces),
         cmocka_unit_test(what_a_command_said_last_waits_for_a_slow_client),
         cmocka_unit_test(a_terminal_has_size_and_keys),
         cmocka_unit_test(a_client_that_leaves_takes_its_command_along),
