@@ -36,8 +36,10 @@ static _Noreturn void run_job(char *const *argv)
     tcsetpgrp(STDIN_FILENO, getpid());
     sigset_t none;
     sigemptyset(&none);
+    /* What somebody up there ignored (nohup does) is not the job's affair either.  The
+     * two that cannot be changed, and the C library's own, say no. */
+    for (int sig = 1; sig < NSIG; sig++) signal(sig, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL);
     execvp(argv[0], argv);
     int code = errno;
     bool absent = code == ENOENT || code == ENOTDIR;

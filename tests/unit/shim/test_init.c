@@ -149,6 +149,24 @@ static void signals_reach_the_whole_group_once_it_is_ready(void **state)
     }
 }
 
+/* An agent that was started by nohup must not make jobs deaf. */
+static void nothing_stays_ignored(void **state)
+{
+    static const char *const argv[] = {
+        "/bin/sh", "-c", "sed -n 's/Sig\\(Blk\\|Ign\\):\\t/0x/p' /proc/self/status >&2", NULL};
+    char said[256];
+    int job = 0;
+    unsigned long long blocked = 1, ignored = 1, library = 3ull << 31;
+    (void)state;
+    void (*before)(int) = signal(SIGHUP, SIG_IGN);
+    struct init in = start(argv, false);
+    finish(&in, &job, said, sizeof(said));
+    signal(SIGHUP, before);
+    assert_int_equal(sscanf(said, "%llx %llx", &blocked, &ignored), 2);
+    assert_true(blocked == 0);
+    assert_true((ignored & ~library) == 0); /* 32 and 33: nobody may set them */
+}
+
 static void a_supervisor_that_is_gone_harms_nobody(void **state)
 {
     static const char *const argv[] = {"/bin/sh", "-c", "sleep 0.02; exit 8", NULL};
@@ -171,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statuses_are_exact),
         cmocka_unit_test(signals_reach_the_whole_group_once_it_is_ready),
+        cmocka_unit_test(nothing_stays_ignored),
         cmocka_unit_test(a_supervisor_that_is_gone_harms_nobody),
     };
     return cmocka_run_group_tests(tests, open_dir, close_dir);
