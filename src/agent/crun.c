@@ -368,6 +368,8 @@ static void op_free(void *self)
 {
     struct crun *c = self;
     c->closing = true;
+    net_timer_stop(c->tell); /* who would be told is going, or gone */
+    net_timer_stop(c->retry);
     while (c->execs.n) crun_exec_free(c->execs.v[0]);
     /* Jobs on the workers use the node: let them end. */
     while (c->jobs > 0) uv_run(net_loop_uv(c->loop), UV_RUN_ONCE);

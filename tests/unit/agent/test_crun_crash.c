@@ -118,6 +118,30 @@ static void a_refusal_is_remembered(void **state)
     rig_clean(&rig, s.ref);
 }
 
+static void count_change(void *arg) { ++*(int *)arg; }
+
+/* Its owner lets go of everything that it would tell. */
+static void a_driver_that_ends_tells_no_more(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct driver d;
+    int changes = 0;
+    struct container_spec s = rig_shell(&rig, "true");
+    struct driver_config c = {.state_dir = rig.state_dir, .shim_path = getenv("ROTA_SHIM"),
+                              .log_keep_bytes = 1024 * 1024, .on_change = count_change,
+                              .arg = &changes};
+    rig_stop_agent(&rig);
+    if (crun_driver_new(rig.loop, &c, &d, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(d.ops->create(d.self, &s, &err), 0);
+    d.ops->free(d.self); /* while it has something to tell and a worker prepares */
+    rig_turn(&rig, 1);
+    assert_int_equal(changes, 0);
+    rig_start_agent(&rig);
+    rig_until(&rig, s.ref, MEMBER_READY);
+    rig_clean(&rig, s.ref);
+}
+
 /* From claim to cleaning, as this machine takes it now: kills are spread over it. */
 static int64_t whole_way_us(void)
 {
@@ -481,6 +505,7 @@ int main(void)
         cmocka_unit_test(an_agent_that_restarts_finds_what_waits),
         cmocka_unit_test(an_end_without_an_agent_is_not_lost),
         cmocka_unit_test(a_refusal_is_remembered),
+        cmocka_unit_test(a_driver_that_ends_tells_no_more),
         cmocka_unit_test(an_agent_killed_at_any_step_leaves_nothing_odd),
         cmocka_unit_test(a_lost_supervisor_of_what_runs_is_replaced),
         cmocka_unit_test(a_stop_outlives_the_supervisor_that_heard_it),
