@@ -46,7 +46,8 @@ void *vec_grow_(void *v, uint32_t *cap, uint32_t need, size_t bytes);
 #define VEC_CLEAR(vec) ((void)((vec)->n = 0))
 #define VEC_DONE(vec) (mem_free((vec)->v), (vec)->v = NULL, (vec)->n = (vec)->cap = 0)
 #define VEC_EACH(item, vec) \
-    for (__typeof__(*(vec)->v) *item = (vec)->v, *item##_end_ = (vec)->v + (vec)->n; \
+    for (__typeof__(*(vec)->v) *item = (vec)->v, \
+                               *item##_end_ = (vec)->n ? (vec)->v + (vec)->n : (vec)->v; \
          item < item##_end_; item++)
 
 #endif
