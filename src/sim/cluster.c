@@ -6,7 +6,10 @@
 #include "sim/oracle.h"
 
 #define CHAOS_MS INT64_C(240000)     /* faults happen for so long */
-#define QUIET_MS INT64_C(7200000)    /* then everything must have ended within this */
+#define QUIET_MS INT64_C(10800000)   /* then everything must have ended within this */
+#define QUIET_BEAT_MS 12000          /* seldom, but not so that they would be missed */
+#define PATIENCE_MS INT64_C(900000)  /* in the quiet; then clients stop what still waits */
+#define HERMIT_MS (SIM_DAY_MS + CHAOS_MS + 60000) /* when a silent machine's day is over */
 #define SESSION_RUN_MOST_MS 60000
 
 void cluster_broken(struct cluster *c, const char *fmt, ...)
@@ -54,7 +57,9 @@ struct job *cluster_job_of(struct cluster *c, uint64_t session)
 void cluster_send(struct cluster *c, struct letter l)
 {
     bool of_machine = l.kind == LETTER_JOIN || l.kind == LETTER_SYNC || l.kind == LETTER_ANSWER;
-    if (of_machine && c->machines[l.machine].cut_until_ms > c->post.now_ms) {
+    const struct machine *m = &c->machines[l.machine];
+    bool deaf = l.kind == LETTER_ANSWER && m->deaf_until_ms > c->post.now_ms;
+    if (of_machine && (deaf || m->cut_until_ms > c->post.now_ms)) {
         c->post.lost++;
         letter_done(&l);
         return;
@@ -73,10 +78,11 @@ static void make_job(struct cluster *c, uint64_t key)
     s->kind = KIND_BATCH;
     s->priority = (int32_t)(below(c, 3) * 10);
     s->one_node = below(c, 3) == 0;
-    s->stop_on_member = true;
+    s->stop_on_member = below(c, 4) != 0;
     s->n_roles = 1 + (uint32_t)(below(c, 4) == 0);
     s->grace_ms = 1000 + (int64_t)below(c, 10000);
     s->time_limit_ms = below(c, 3) == 0 ? 5000 + (int64_t)below(c, 40000) : 0;
+    s->pending_timeout_ms = below(c, 5) == 0 ? 5000 + (int64_t)below(c, 200000) : 0;
     for (uint32_t i = 0; i < s->n_roles; i++) {
         struct role *r = &s->roles[i];
         CHECK(TEXT_SET(r->name, i == 0 ? STR("main") : STR("worker")));
@@ -90,7 +96,10 @@ static void make_job(struct cluster *c, uint64_t key)
     j->exit_code = below(c, 4) == 0 ? 1 + (int32_t)below(c, 100) : 0;
     j->fails_to_start = below(c, 8) == 0;
     j->fatal = below(c, 2) == 0;
-    j->bad_starts = 1 + (uint32_t)below(c, 3);
+    j->bad_starts = below(c, 3) == 0 ? UINT32_MAX : 1 + (uint32_t)below(c, 3);
+    if (!j->fails_to_start && below(c, 30) == 0)
+        j->hang = below(c, 2) == 0 ? HANG_PREPARING : HANG_STARTING;
+    j->least_grace_ms = s->grace_ms;
     j->ignores_term = below(c, 5) == 0;
 }
 
@@ -126,15 +135,31 @@ static void set_up(struct cluster *c)
     c->leader.fail_pct = harsh;
     c->leader.unknown_pct = harsh;
     c->chaos = true;
+    if (harsh > 0 && below(c, 24) == 0) {
+        c->hermit = &c->machines[below(c, c->n_machines)];
+        post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_HERMIT},
+                   (int64_t)below(c, CHAOS_MS));
+    }
     leader_start(c);
     if (harsh > 0)
         next_fault(c);
+}
+
+/* Half of them are in a hurry, and more so when they ask again. */
+static void stop(struct cluster *c, struct job *j)
+{
+    struct letter l = {.kind = LETTER_STOP, .session = j->session, .grace_ms = -1};
+    if (below(c, 2) == 0) l.grace_ms = (int64_t)below(c, (uint64_t)j->least_grace_ms + 1);
+    if (l.grace_ms >= 0) j->least_grace_ms = l.grace_ms;
+    j->stop_wanted = true;
+    cluster_send(c, l);
 }
 
 /* A client repeats itself until it is heard; some change their mind later. */
 static void client(struct cluster *c, uint64_t job)
 {
     struct job *j = &c->jobs.v[job];
+    int64_t pause = c->post.now_ms > CHAOS_MS + QUIET_MS ? 600000 : 1000;
     if (!j->acked) {
         cluster_send(c, (struct letter){.kind = LETTER_SUBMIT, .job = job});
     } else if (disk_ended(&c->disk, j->session)) {
@@ -142,16 +167,13 @@ static void client(struct cluster *c, uint64_t job)
     } else if (j->stop_wanted || below(c, 60) == 0 || !c->chaos) {
         /* In the end everything that waits for what never comes is stopped. */
         const struct session *s = disk_live(&c->disk, j->session);
-        bool stuck = s && s->state == SESSION_PENDING && c->post.now_ms > CHAOS_MS + QUIET_MS / 2;
-        if (j->stop_wanted || c->chaos || stuck) {
-            j->stop_wanted = true;
-            cluster_send(c, (struct letter){.kind = LETTER_STOP, .session = j->session});
-        }
+        bool stuck = s && s->state == SESSION_PENDING && c->post.now_ms > CHAOS_MS + PATIENCE_MS;
+        if (j->stop_wanted || c->chaos || stuck) stop(c, j);
     } else if (below(c, 10) == 0) {
         cluster_send(c, (struct letter){.kind = LETTER_SIGNAL, .session = j->session});
     }
     post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_CLIENT, .job = job},
-               1000 + (int64_t)below(c, 10000));
+               pause + (int64_t)below(c, 10000));
 }
 
 /* Only what the leader has heard of: a machine that loses its disk before it said
@@ -168,7 +190,7 @@ static void vanish(struct cluster *c, struct machine *m, uint32_t at)
 /* An operator gives up on a machine that is silent: it may be gone, or come back. */
 static void give_up(struct cluster *c, struct machine *m)
 {
-    if (below(c, 6) != 0) return;
+    if (below(c, 6) != 0 || m == c->hermit) return;
     bool burns = m->index > 0 && below(c, 2) == 0;
     cluster_say(c, "n%u %s and is forgotten", m->index + 1, burns ? "burns" : "is cut off");
     if (burns) machine_burn(c, m);
@@ -189,13 +211,62 @@ static void heal(struct cluster *c)
     c->post.loss_pct = c->post.double_pct = c->post.late_pct = 0;
     c->leader.fail_pct = c->leader.unknown_pct = 0;
     for (uint32_t i = 0; i < c->n_machines; i++) {
-        c->machines[i].cut_until_ms = 0;
+        if (c->hermit == &c->machines[i]) continue;
+        c->machines[i].cut_until_ms = c->machines[i].deaf_until_ms = 0;
         start_agent(c, &c->machines[i]);
         struct letter l = {.kind = LETTER_CORDON, .machine = i}; /* off */
-        if (c->machines[i].burnt) l.kind = LETTER_FORGET;
+        if (c->machines[i].burnt) { /* again when no word of it can be under way any more */
+            l.kind = LETTER_FORGET;
+            post_timer(&c->post, l, POST_LATE_MS + 1000);
+        }
         cluster_send(c, l);
     }
     if (!c->leader.up) leader_start(c);
+}
+
+static void cut(struct cluster *c, struct machine *m)
+{
+    int64_t until_ms = c->post.now_ms + (int64_t)below(c, 100000);
+    bool deaf = below(c, 3) == 0;
+    cluster_say(c, "n%u %s", m->index + 1, deaf ? "is deaf" : "cut off");
+    if (deaf) m->deaf_until_ms = until_ms;
+    else m->cut_until_ms = until_ms;
+}
+
+/* One machine falls silent, and nobody tells the leader what became of it: first its
+ * day has to pass.  Everybody else is switched off for most of it, so that time
+ * passes quickly. */
+static void hermit(struct cluster *c)
+{
+    struct machine *m = c->hermit;
+    if (c->chaos) {
+        cluster_say(c, "n%u falls silent", m->index + 1);
+        c->result->hermits++;
+        m->cut_until_ms = INT64_MAX;
+        if (below(c, 2) == 0) machine_burn(c, m);
+        post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_HERMIT, .n = 1},
+                   CHAOS_MS + QUIET_MS - c->post.now_ms);
+        return;
+    }
+    bool over = c->post.now_ms >= HERMIT_MS;
+    for (uint32_t i = 0; i < c->n_machines; i++) {
+        struct machine *other = &c->machines[i];
+        if (over) start_agent(c, other);
+        else if (other != m && other->agent_up) machine_kill_agent(other);
+    }
+    if (!over) {
+        post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_HERMIT, .n = 2},
+                   HERMIT_MS - c->post.now_ms);
+        return;
+    }
+    oracle_day(c);
+    cluster_say(c, "n%u is %s", m->index + 1, m->burnt ? "given up" : "back");
+    m->cut_until_ms = m->deaf_until_ms = 0;
+    if (m->burnt)
+        cluster_send(c, (struct letter){.kind = LETTER_FORGET, .machine = m->index});
+    else
+        cluster_send(c, (struct letter){.kind = LETTER_CORDON, .machine = m->index});
+    c->hermit = NULL;
 }
 
 static void fault(struct cluster *c)
@@ -221,8 +292,7 @@ static void fault(struct cluster *c)
         }
         break;
     case 4:
-        cluster_say(c, "n%u cut off", m->index + 1);
-        m->cut_until_ms = c->post.now_ms + (int64_t)below(c, 100000);
+        if (m != c->hermit) cut(c, m);
         break;
     case 5:
         if (below(c, 3) != 0) break;
@@ -259,10 +329,11 @@ static void deliver(struct cluster *c, const struct letter *l)
     case LETTER_TIMER_AGENT:
         if (!m->agent_up || l->life != m->life) return;
         machine_beat(c, m);
-        post_timer(&c->post, *l, NODE_BEAT_MS);
+        post_timer(&c->post, *l, c->chaos ? NODE_BEAT_MS : QUIET_BEAT_MS);
         return;
     case LETTER_TIMER_BOX: machine_boxes_tick(c, m); return;
     case LETTER_ANSWER: machine_answer(c, m, l); return;
+    case LETTER_TIMER_HERMIT: hermit(c); return;
     case LETTER_TIMER_CHAOS:
         if (c->chaos) fault(c);
         return;
@@ -306,6 +377,7 @@ static void count(struct cluster *c)
         r->succeeded += s->outcome == OUTCOME_SUCCEEDED;
         r->failed += s->outcome == OUTCOME_FAILED;
         r->cancelled += s->outcome == OUTCOME_CANCELLED;
+        r->timed_out += s->outcome == OUTCOME_TIMED_OUT;
         r->lost_sessions += s->outcome == OUTCOME_LOST;
     }
 }
@@ -319,6 +391,7 @@ void sim_run(const struct sim_options *options, struct sim_result *ret)
     c->options = options;
     c->result = ret;
     set_up(c);
+    int64_t quiet_from_ms = c->hermit ? HERMIT_MS : CHAOS_MS;
     struct letter l;
     while (ret->ok && post_next(&c->post, &l)) {
         if (c->chaos && c->post.now_ms >= CHAOS_MS) heal(c);
@@ -328,9 +401,9 @@ void sim_run(const struct sim_options *options, struct sim_result *ret)
         letter_done(&l);
         struct leader *lead = &c->leader;
         if (lead->up && !lead->busy && lead->open.turn.changes.n == 0 && below(c, 50) == 0)
-            oracle_reload(c);
-        if (!c->chaos && all_ended(c)) break;
-        if (c->post.now_ms > CHAOS_MS + QUIET_MS) break;
+            oracle_rest(c);
+        if (!c->chaos && !c->hermit && all_ended(c)) break;
+        if (c->post.now_ms > quiet_from_ms + QUIET_MS && !c->hermit) break;
     }
     if (ret->ok) oracle_end(c);
     if (ret->ok) ret->at_ms = c->post.now_ms;
@@ -340,5 +413,7 @@ void sim_run(const struct sim_options *options, struct sim_result *ret)
     disk_done(&c->disk);
     post_done(&c->post);
     VEC_DONE(&c->jobs);
+    VEC_DONE(&c->firm);
+    place_done(&c->scratch);
     mem_free(c);
 }

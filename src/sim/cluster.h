@@ -3,6 +3,7 @@
  * The same options give the same history, message by message (result.hash). */
 #ifndef SIM_CLUSTER_H
 #define SIM_CLUSTER_H
+#include "core/sched/place.h"
 #include "sim/leader.h"
 #include "sim/machine.h"
 
@@ -18,8 +19,8 @@ struct sim_result {
     int64_t at_ms; /* where it broke, or how long it took */
     uint64_t hash;
     uint64_t steps, delivered, lost, doubled, turns, reloads;
-    uint64_t leader_kills, agent_kills, reboots, forgotten;
-    uint64_t sessions, succeeded, failed, cancelled, lost_sessions;
+    uint64_t leader_kills, agent_kills, reboots, forgotten, hermits;
+    uint64_t sessions, succeeded, failed, cancelled, timed_out, lost_sessions;
 };
 
 struct cluster {
@@ -30,11 +31,16 @@ struct cluster {
     struct machine machines[LEADER_MACHINES_MAX];
     VEC(struct job) jobs; /* fixed after the start: machines point into it */
     bool chaos;           /* faults happen */
+    struct machine *hermit; /* silent for more than a day; NULL: nobody is */
+    VEC(struct member_ref) firm; /* oracle: what a report must not start anew */
+    struct place scratch;        /* oracle */
     const struct sim_options *options;
     struct sim_result *result;
 };
 
 void sim_run(const struct sim_options *options, struct sim_result *ret);
+
+#define SIM_DAY_MS INT64_C(86400000)
 
 /* Used by the parts. */
 void cluster_send(struct cluster *c, struct letter l); /* through cuts, losses, delays */

@@ -24,6 +24,7 @@ static void forget(struct leader *l)
         mem_free(l->published[i].wishes);
         l->published[i] = (struct snapshot){0};
         l->polls[i] = (struct held_poll){0};
+        l->heard[i] = (struct heard){0};
     }
     world_free(l->w);
     l->w = NULL;
@@ -41,7 +42,7 @@ int64_t leader_core_now(const struct cluster *c)
     return c->leader.core_base + c->post.now_ms - c->leader.started_ms;
 }
 
-static struct snapshot snapshot(const struct leader *l, uint32_t machine, const struct node *n)
+struct snapshot leader_snapshot(const struct leader *l, uint32_t machine, const struct node *n)
 {
     struct snapshot s = {.machine = machine};
     struct member_want *want = NULL;
@@ -60,11 +61,21 @@ static struct snapshot snapshot(const struct leader *l, uint32_t machine, const 
     return s;
 }
 
-static struct node *node_of(const struct leader *l, uint32_t machine)
+struct node *leader_node(const struct leader *l, uint32_t machine)
 {
     char name[16];
     text_fmt(name, sizeof(name), "n%u", machine + 1);
     return world_node_named(l->w, str_of(name));
+}
+
+uint32_t leader_machine(const struct node *n)
+{
+    uint64_t number = 0;
+    bool sane = str_to_u64(str_of(n->name + 1), &number);
+    CHECK(sane);
+    CHECK(number >= 1);
+    CHECK(number <= LEADER_MACHINES_MAX);
+    return (uint32_t)number - 1;
 }
 
 static void arm(struct cluster *c)
@@ -87,20 +98,11 @@ static void load(struct cluster *c)
     l->durable = c->disk.turn;
     l->timer_ms = 0;
     for (uint32_t i = 0; i < c->n_machines; i++) {
-        struct node *n = node_of(l, i);
-        if (n) l->published[i] = snapshot(l, i, n);
+        struct node *n = leader_node(l, i);
+        if (n) l->published[i] = leader_snapshot(l, i, n);
     }
     oracle_world(c);
     arm(c);
-}
-
-void leader_start(struct cluster *c)
-{
-    struct leader *l = &c->leader;
-    CHECK(!l->up);
-    l->up = true;
-    l->life++;
-    load(c);
 }
 
 static void answer(struct cluster *c, uint32_t machine)
@@ -108,13 +110,38 @@ static void answer(struct cluster *c, uint32_t machine)
     struct leader *l = &c->leader;
     struct held_poll *p = &l->polls[machine];
     if (!p->held) return;
-    p->held = false;
+    if (l->durable < p->turn) { /* what it said itself is in a turn that is not stored yet */
+        p->due = true;
+        return;
+    }
+    p->held = p->due = false;
     const struct snapshot *s = &l->published[machine];
     struct letter out = {.kind = LETTER_ANSWER, .machine = machine, .epoch = p->epoch,
                          .turn = l->durable, .n = s->n};
     out.wishes = mem_array(s->n + 1, sizeof(*out.wishes));
     if (s->n > 0) memcpy(out.wishes, s->wishes, s->n * sizeof(*out.wishes));
     cluster_send(c, out);
+}
+
+static void remember_node(struct pending_turn *p, uint32_t machine, bool news)
+{
+    VEC_EACH(s, &p->snapshots) {
+        if (s->machine == machine) return;
+    }
+    VEC_PUSH(&p->snapshots, ((struct snapshot){.machine = machine, .news = news}));
+}
+
+/* Of all machines: any of them may be answered as of this turn. */
+static void take_snapshots(struct cluster *c)
+{
+    struct leader *l = &c->leader;
+    for (uint32_t i = 0; i < c->n_machines; i++) remember_node(&l->committing, i, false);
+    VEC_EACH(s, &l->committing.snapshots) {
+        struct node *n = leader_node(l, s->machine);
+        bool news = s->news;
+        if (n) *s = leader_snapshot(l, s->machine, n);
+        s->news = news;
+    }
 }
 
 /* Closes the open turn if the store is free and there is something to write. */
@@ -131,23 +158,10 @@ static void close_turn(struct cluster *c)
     memset(&l->open, 0, sizeof(l->open));
     l->committing.turn.no = l->durable + 1;
     l->committing.turn.core_ms = l->w->now_ms;
-    VEC_EACH(s, &l->committing.snapshots) {
-        struct node *n = node_of(l, s->machine);
-        struct snapshot fresh = {.machine = s->machine};
-        if (n) fresh = snapshot(l, s->machine, n);
-        *s = fresh;
-    }
+    take_snapshots(c);
     l->busy = true;
     post_timer(&c->post, (struct letter){.kind = LETTER_COMMITTED, .life = l->life},
                (int64_t)rng_below(&c->post.rng, 4));
-}
-
-static void remember_node(struct leader *l, uint32_t machine)
-{
-    VEC_EACH(s, &l->open.snapshots) {
-        if (s->machine == machine) return;
-    }
-    VEC_PUSH(&l->open.snapshots, ((struct snapshot){.machine = machine}));
 }
 
 static void say_change(struct cluster *c, const struct change *ch)
@@ -163,6 +177,17 @@ static void say_change(struct cluster *c, const struct change *ch)
                     h->session && h->state ? session_state_name(h->state) : "", h->text);
 }
 
+static void note_heard(struct leader *l, const struct event *ev)
+{
+    bool heard = ev->kind == EVENT_NODE_JOIN || ev->kind == EVENT_NODE_REPORT;
+    const struct node *n = world_node(l->w, l->effects.node);
+    if (!heard || l->effects.verdict != VERDICT_OK) return;
+    CHECK(n != NULL);
+    struct heard *h = &l->heard[leader_machine(n)];
+    if (h->node != n->id) *h = (struct heard){.node = n->id};
+    h->core_ms = l->w->now_ms;
+}
+
 static void feed(struct cluster *c, struct event *ev)
 {
     struct leader *l = &c->leader;
@@ -170,6 +195,7 @@ static void feed(struct cluster *c, struct event *ev)
     ev->now_ms = leader_core_now(c);
     ev->wall_ms = c->post.now_ms;
     ev->actor = 1;
+    if (ev->kind == EVENT_NODE_REPORT) oracle_before_report(c, &ev->u.report);
     step(l->w, ev, &l->effects);
     c->result->steps++;
     VEC_EACH(ch, &l->effects.changes) {
@@ -178,9 +204,10 @@ static void feed(struct cluster *c, struct event *ev)
     }
     VEC_EACH(id, &l->effects.nodes) {
         const struct node *n = world_node(l->w, *id);
-        uint64_t number = 0;
-        if (n && str_to_u64(str_of(n->name + 1), &number)) remember_node(l, (uint32_t)number - 1);
+        if (n) remember_node(&l->open, leader_machine(n), true);
     }
+    note_heard(l, ev);
+    if (ev->kind == EVENT_NODE_REPORT) oracle_report(c, &ev->u.report);
     oracle_step(c);
     while (l->effects.more) {
         struct event tick = {.kind = EVENT_TICK};
@@ -201,10 +228,19 @@ static void release(struct cluster *c)
         mem_free(l->published[s->machine].wishes);
         l->published[s->machine] = *s;
         s->wishes = NULL;
-        answer(c, s->machine);
+        if (s->news || l->polls[s->machine].due) answer(c, s->machine);
     }
     oracle_durable(c, &p->turn);
     pending_done(p);
+}
+
+/* Its clocks run from now on, asked or not. */
+static void begin(struct cluster *c)
+{
+    struct event ev = {.kind = EVENT_TICK};
+    feed(c, &ev);
+    close_turn(c);
+    arm(c);
 }
 
 static void committed(struct cluster *c)
@@ -224,6 +260,17 @@ static void committed(struct cluster *c)
     l->reloads++;
     forget(l);
     load(c);
+    begin(c);
+}
+
+void leader_start(struct cluster *c)
+{
+    struct leader *l = &c->leader;
+    CHECK(!l->up);
+    l->up = true;
+    l->life++;
+    load(c);
+    begin(c);
 }
 
 void leader_kill(struct cluster *c)
@@ -279,8 +326,8 @@ static void on_sync(struct cluster *c, const struct letter *letter)
 {
     struct leader *l = &c->leader;
     /* Who was forgotten and comes back is a new node. */
-    if (letter->kind == LETTER_JOIN || !node_of(l, letter->machine)) on_join(c, letter);
-    const struct node *n = node_of(l, letter->machine);
+    if (letter->kind == LETTER_JOIN || !leader_node(l, letter->machine)) on_join(c, letter);
+    const struct node *n = leader_node(l, letter->machine);
     CHECK(n != NULL);
     struct event ev = {.kind = EVENT_NODE_REPORT};
     ev.u.report = (struct event_report){.node = n->id, .epoch = letter->epoch, .seq = letter->seq,
@@ -290,7 +337,8 @@ static void on_sync(struct cluster *c, const struct letter *letter)
     struct held_poll *p = &l->polls[letter->machine];
     bool echo = p->epoch > letter->epoch || (p->epoch == letter->epoch && p->seq > letter->seq);
     if (p->held && echo) return;
-    *p = (struct held_poll){.held = true, .epoch = letter->epoch, .seq = letter->seq};
+    *p = (struct held_poll){.held = true, .epoch = letter->epoch, .seq = letter->seq,
+                            .turn = l->durable + l->busy + (l->open.turn.changes.n > 0)};
     /* What the agent does not know yet is sent at once, else the poll is held. */
     bool news = l->published[letter->machine].n > 0 && letter->turn < l->durable;
     post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_HELD, .machine = letter->machine,
@@ -300,7 +348,7 @@ static void on_sync(struct cluster *c, const struct letter *letter)
 
 static void on_operator(struct cluster *c, const struct letter *letter)
 {
-    const struct node *n = node_of(&c->leader, letter->machine);
+    const struct node *n = leader_node(&c->leader, letter->machine);
     struct event ev = {.kind = EVENT_NODE_FORGET};
     if (!n) return;
     if (letter->kind == LETTER_FORGET) {
@@ -321,7 +369,7 @@ void leader_letter(struct cluster *c, const struct letter *letter)
     case LETTER_SUBMIT: on_submit(c, letter); break;
     case LETTER_STOP:
         ev.kind = EVENT_STOP;
-        ev.u.stop = (struct event_stop){letter->session, OUTCOME_CANCELLED, -1};
+        ev.u.stop = (struct event_stop){letter->session, OUTCOME_CANCELLED, letter->grace_ms};
         feed(c, &ev);
         break;
     case LETTER_SIGNAL:
@@ -346,7 +394,7 @@ void leader_letter(struct cluster *c, const struct letter *letter)
         arm(c);
         return;
     case LETTER_ACK: case LETTER_ANSWER: case LETTER_TIMER_CLIENT: case LETTER_TIMER_AGENT:
-    case LETTER_TIMER_BOX: case LETTER_TIMER_CHAOS: case LETTER_KINDS:
+    case LETTER_TIMER_BOX: case LETTER_TIMER_CHAOS: case LETTER_TIMER_HERMIT: case LETTER_KINDS:
     default: UNREACHABLE();
     }
     close_turn(c);

@@ -7,6 +7,7 @@
 
 struct snapshot { /* the wishes for one machine as of a turn */
     uint32_t machine;
+    bool news; /* they changed in it */
     struct wish *wishes;
     uint32_t n;
 };
@@ -18,8 +19,14 @@ struct pending_turn {
 };
 
 struct held_poll { /* the last sync of a machine that has not been answered */
-    bool held;
-    uint64_t epoch, seq;
+    bool held, due; /* due: to be answered as soon as `turn` is stored */
+    uint64_t epoch, seq, turn;
+};
+
+struct heard { /* of a machine, by this life of the leader */
+    uint32_t node; /* 0: not yet */
+    int64_t core_ms;
+    uint64_t epoch, seq; /* the newest report */
 };
 
 #define LEADER_MACHINES_MAX 8
@@ -34,6 +41,7 @@ struct leader {
     uint64_t durable;
     struct snapshot published[LEADER_MACHINES_MAX];
     struct held_poll polls[LEADER_MACHINES_MAX];
+    struct heard heard[LEADER_MACHINES_MAX];
     uint32_t fail_pct, unknown_pct; /* of commits */
     struct effects effects;
     int64_t timer_ms; /* core time that the pending timer is set for */
@@ -47,6 +55,10 @@ void leader_done(struct leader *l);
 void leader_start(struct cluster *c);
 void leader_kill(struct cluster *c); /* a commit under way may or may not take */
 void leader_letter(struct cluster *c, const struct letter *letter);
+uint32_t leader_machine(const struct node *n); /* whose node it is */
+struct node *leader_node(const struct leader *l, uint32_t machine); /* NULL: unknown */
+/* The wishes for a node as the world has them now; the caller frees `wishes`. */
+struct snapshot leader_snapshot(const struct leader *l, uint32_t machine, const struct node *n);
 int64_t leader_core_now(const struct cluster *c);
 
 #endif

@@ -3,6 +3,9 @@
 #include "base/check.h"
 #include "core/nodeplan/claim.h"
 #include "sim/cluster.h"
+#include "sim/oracle.h"
+
+#define HANG_MS INT64_C(2400000) /* longer than any start may take */
 
 bool box_alive(const struct box *b)
 {
@@ -22,6 +25,7 @@ void machine_done(struct machine *m)
 {
     VEC_DONE(&m->boxes);
     VEC_DONE(&m->made);
+    VEC_DONE(&m->waiting);
 }
 
 static void schedule(struct cluster *c, struct machine *m, struct box *b, int64_t in_ms)
@@ -66,7 +70,8 @@ static void box_end(struct cluster *c, struct box *b, int32_t code, int32_t sign
         job->main_exited = true;
         job->main_code = code;
     }
-    if (code != 0 || signal != 0) job->member_failed = true;
+    if (b->end.timed_out) job->member_late = true;
+    else if (code != 0 || signal != 0) job->member_failed = true;
 }
 
 static struct claim claim_of(const struct slots *slots, uint32_t devices)
@@ -85,6 +90,21 @@ static bool has_room(const struct machine *m, const struct wish *wish)
     return claim_fits(&held, &wanted, &capacity);
 }
 
+/* Where in the sorted list of those that wait it is, or belongs. */
+static uint32_t waits_at(const struct machine *m, struct member_ref ref)
+{
+    uint32_t at = 0;
+    while (at < m->waiting.n && member_ref_cmp(m->waiting.v[at], ref) < 0) at++;
+    return at;
+}
+
+static bool hangs(struct job *job, const struct box *b, enum hang where)
+{
+    if (job->hang != where || b->ref.attempt > job->bad_starts) return false;
+    job->member_late = true;
+    return true;
+}
+
 static void box_create(struct cluster *c, struct machine *m, const struct wish *wish)
 {
     struct job *job = cluster_job_of(c, wish->want.ref.session);
@@ -92,13 +112,22 @@ static void box_create(struct cluster *c, struct machine *m, const struct wish *
     VEC_EACH(ref, &m->made) {
         if (member_ref_cmp(*ref, wish->want.ref) == 0) return;
     }
-    if (!has_room(m, wish)) return;
+    /* What cannot be made yet is reported, or it would be taken for gone. */
+    uint32_t at = waits_at(m, wish->want.ref);
+    bool waits = at < m->waiting.n && member_ref_cmp(m->waiting.v[at], wish->want.ref) == 0;
+    bool body = waits ? rng_below(&c->post.rng, 2) == 0 : rng_below(&c->post.rng, 4) != 0;
+    if (!body || !has_room(m, wish)) {
+        if (!waits) VEC_INSERT(&m->waiting, at, wish->want.ref);
+        return;
+    }
+    if (waits) VEC_REMOVE(&m->waiting, at);
     VEC_PUSH(&m->made, wish->want.ref);
     struct box b = {.ref = wish->want.ref, .phase = MEMBER_PREPARING, .job = job,
                     .slots = wish->slots, .devices = wish->devices};
-    uint32_t at = box_find(m, b.ref);
+    oracle_made(c, &b);
+    at = box_find(m, b.ref);
     VEC_INSERT(&m->boxes, at, b);
-    schedule(c, m, &m->boxes.v[at], some_ms(c, 400));
+    schedule(c, m, &m->boxes.v[at], hangs(job, &b, HANG_PREPARING) ? HANG_MS : some_ms(c, 400));
     say_box(c, m, &m->boxes.v[at]);
 }
 
@@ -107,16 +136,34 @@ static void box_go(struct cluster *c, struct machine *m, struct box *b)
     b->go = true;
     if (b->phase != MEMBER_READY) return;
     b->phase = MEMBER_STARTING;
-    schedule(c, m, b, some_ms(c, 50));
+    bool hung = hangs(cluster_job(c, b->job), b, HANG_STARTING);
+    schedule(c, m, b, hung ? HANG_MS : some_ms(c, 50));
 }
 
 static void box_stop(struct cluster *c, struct machine *m, struct box *b, int64_t grace_ms)
 {
-    if (!box_alive(b) || b->phase == MEMBER_STOPPING) return;
+    if (!box_alive(b)) return;
+    bool again = b->phase == MEMBER_STOPPING;
+    if (again && b->next_ms <= c->post.now_ms + grace_ms) return; /* only a shorter grace counts */
     b->phase = MEMBER_STOPPING;
+    b->end.timed_out = false;
     int64_t dies_in = b->ran && b->job->ignores_term ? grace_ms : some_ms(c, 50);
     schedule(c, m, b, dies_in < 1 ? 1 : dies_in);
-    say_box(c, m, b);
+    if (!again) say_box(c, m, b);
+}
+
+/* Every other node ends its containers at their time limit itself; the rest leave
+ * it to the leader. */
+static void box_runs(struct cluster *c, struct machine *m, struct box *b)
+{
+    const struct job *job = b->job;
+    int64_t run_ms = b->ref.member == 0 ? job->run_ms : job->run_ms + 1000;
+    int64_t limit_ms = job->spec.time_limit_ms;
+    if (limit_ms > 0 && run_ms >= limit_ms && m->index % 2 == 0) {
+        run_ms = limit_ms;
+        b->end.timed_out = true;
+    }
+    schedule(c, m, b, run_ms);
 }
 
 /* A box moves on by itself when its time has come. */
@@ -132,14 +179,16 @@ static void box_tick(struct cluster *c, struct machine *m, struct box *b)
         }
         b->phase = MEMBER_READY;
         b->next_ms = 0;
+        oracle_ready(c, b);
         if (b->go) box_go(c, m, b);
         return;
     case MEMBER_STARTING:
         b->phase = MEMBER_RUNNING;
         b->ran = true;
-        schedule(c, m, b, b->ref.member == 0 ? job->run_ms : job->run_ms + 1000);
+        oracle_ran(c, b);
+        box_runs(c, m, b);
         return;
-    case MEMBER_RUNNING: box_end(c, b, job->exit_code, 0); return;
+    case MEMBER_RUNNING: box_end(c, b, b->end.timed_out ? -1 : job->exit_code, 0); return;
     case MEMBER_STOPPING: box_end(c, b, -1, 9); return;
     case MEMBER_READY: case MEMBER_EXITED: case MEMBER_FAILED: return;
     case MEMBER_NONE: case MEMBER_PHASES:
@@ -173,6 +222,7 @@ void machine_start_agent(struct cluster *c, struct machine *m)
     m->seq = 0;
     m->turn = 0;
     VEC_CLEAR(&m->made);
+    VEC_CLEAR(&m->waiting);
     post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_AGENT, .machine = m->index,
                                          .life = m->life}, some_ms(c, 200));
 }
@@ -203,17 +253,32 @@ void machine_vanish(struct cluster *c, struct machine *m, uint32_t at)
     VEC_REMOVE(&m->boxes, at);
 }
 
+static struct member_report observed(const struct box *b)
+{
+    struct member_report r = {.ref = b->ref, .phase = b->phase, .signal_done = b->signal_done};
+    if (!box_alive(b)) r.end = b->end;
+    return r;
+}
+
+static struct member_report waits(struct member_ref ref)
+{
+    return (struct member_report){.ref = ref, .phase = MEMBER_PREPARING};
+}
+
 /* Posts all that is observed. */
 void machine_beat(struct cluster *c, struct machine *m)
 {
     if (!m->agent_up) return;
     struct letter l = {.machine = m->index, .epoch = m->epoch, .seq = ++m->seq, .turn = m->turn,
                        .kind = m->joined ? LETTER_SYNC : LETTER_JOIN};
-    l.members = mem_array(m->boxes.n + 1, sizeof(*l.members));
+    l.members = mem_array(m->boxes.n + m->waiting.n + 1, sizeof(*l.members));
+    uint32_t at = 0;
     VEC_EACH(b, &m->boxes) {
-        l.members[l.n++] = (struct member_report){.ref = b->ref, .phase = b->phase,
-                                                  .signal_done = b->signal_done, .end = b->end};
+        while (at < m->waiting.n && member_ref_cmp(m->waiting.v[at], b->ref) < 0)
+            l.members[l.n++] = waits(m->waiting.v[at++]);
+        l.members[l.n++] = observed(b);
     }
+    while (at < m->waiting.n) l.members[l.n++] = waits(m->waiting.v[at++]);
     cluster_send(c, l);
 }
 
@@ -230,13 +295,22 @@ static void act(struct cluster *c, struct machine *m, const struct plan_step *s,
         }
         return;
     case PLAN_GO:
-        if (b) box_go(c, m, b);
+        CHECK(b != NULL);
+        oracle_go(c, b);
+        box_go(c, m, b);
         return;
     case PLAN_SIGNAL:
-        if (b) b->signal_done = s->signal_no;
+        CHECK(b != NULL);
+        if (b->phase != MEMBER_RUNNING || s->signal_no <= b->signal_done)
+            cluster_broken(c, "s%llu is signalled again", (unsigned long long)b->ref.session);
+        b->signal_done = s->signal_no;
         return;
     case PLAN_STOP:
-        if (b) box_stop(c, m, b, s->grace_ms);
+        CHECK(b != NULL);
+        if (s->grace_ms < b->job->least_grace_ms)
+            cluster_broken(c, "s%llu has less grace than asked for",
+                           (unsigned long long)b->ref.session);
+        box_stop(c, m, b, s->grace_ms);
         return;
     case PLAN_CLEAN:
         CHECK(b != NULL);
@@ -248,6 +322,22 @@ static void act(struct cluster *c, struct machine *m, const struct plan_step *s,
     }
 }
 
+/* Who waits for no wish any more is forgotten; the others may still be made, though
+ * the leader has heard of them. */
+static void keep_waiting(struct machine *m, struct member_want *want, uint32_t n)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < m->waiting.n; i++) {
+        for (uint32_t k = 0; k < n; k++) {
+            if (member_ref_cmp(want[k].ref, m->waiting.v[i]) != 0) continue;
+            if (want[k].act == WANT_STOP) continue;
+            want[k].fresh = true;
+            m->waiting.v[kept++] = want[k].ref;
+        }
+    }
+    m->waiting.n = kept;
+}
+
 void machine_answer(struct cluster *c, struct machine *m, const struct letter *l)
 {
     if (!m->agent_up || l->epoch != m->epoch) return; /* the connection died with that agent */
@@ -256,12 +346,9 @@ void machine_answer(struct cluster *c, struct machine *m, const struct letter *l
     m->turn = l->turn;
     struct member_want *want = mem_array(l->n + 1, sizeof(*want));
     for (uint32_t i = 0; i < l->n; i++) want[i] = l->wishes[i].want;
+    keep_waiting(m, want, l->n);
     struct member_report *have = mem_array(m->boxes.n + 1, sizeof(*have));
-    for (uint32_t i = 0; i < m->boxes.n; i++) {
-        const struct box *b = &m->boxes.v[i];
-        have[i] = (struct member_report){.ref = b->ref, .phase = b->phase,
-                                         .signal_done = b->signal_done, .end = b->end};
-    }
+    for (uint32_t i = 0; i < m->boxes.n; i++) have[i] = observed(&m->boxes.v[i]);
     struct plan plan = {0};
     plan_node(want, l->n, have, m->boxes.n, &plan);
     VEC_EACH(s, &plan.steps) act(c, m, s, l);

@@ -4,6 +4,8 @@
 #define SIM_MACHINE_H
 #include "sim/post.h"
 
+enum hang { HANG_NOWHERE = 0, HANG_PREPARING, HANG_STARTING };
+
 /* How a job behaves, decided by the seed before it runs. */
 struct job {
     uint64_t key;        /* idempotency key */
@@ -13,14 +15,20 @@ struct job {
     bool fails_to_start, fatal; /* the first `bad_starts` attempts, or all when fatal */
     uint32_t bad_starts;
     bool ignores_term;
+    enum hang hang; /* where the first `bad_starts` attempts stay for longer than is waited */
     /* What the client knows. */
     bool acked;
     uint64_t session;
     bool stop_wanted;
+    int64_t least_grace_ms; /* that anybody ever asked for */
     /* What really happened, for the oracles. */
     bool main_exited;
     int32_t main_code;
     bool member_failed; /* some member ended with a code other than 0, by signal, or was lost */
+    bool member_late;   /* some member hung, or was ended by its node at the time limit */
+    uint32_t attempt;   /* the newest of which a member was ready, and which those are */
+    uint32_t ready;
+    uint32_t ran_attempt, ran; /* the same of those whose command began */
 };
 
 struct box { /* one container, real as far as this world goes */
@@ -46,8 +54,10 @@ struct machine {
     bool agent_up, joined;
     uint32_t life;
     uint64_t seq, turn;
-    VEC(struct member_ref) made; /* by this agent: nothing is made twice */
-    int64_t cut_until_ms; /* nothing gets in or out until then */
+    VEC(struct member_ref) made;    /* by this agent: nothing is made twice */
+    VEC(struct member_ref) waiting; /* for room or for a body; sorted, reported */
+    int64_t cut_until_ms;  /* nothing gets in or out until then */
+    int64_t deaf_until_ms; /* nothing gets in */
 };
 
 struct cluster;

@@ -2,6 +2,7 @@
 #include "sim/oracle.h"
 #include "base/check.h"
 #include "core/explain.h"
+#include "core/model/pool.h"
 #include "sim/cluster.h"
 
 /* No machine carries more than it has, and no device two containers. */
@@ -50,14 +51,177 @@ void oracle_world(struct cluster *c)
     }
 }
 
+/* ---- what the leader knows of nodes, and does with them */
+
+static bool heard_lately(const struct cluster *c, const struct node *n)
+{
+    const struct heard *h = &c->leader.heard[leader_machine(n)];
+    return h->node == n->id && c->leader.w->now_ms - h->core_ms < NODE_UNREACHABLE_MS;
+}
+
+static void nodes_are_known(struct cluster *c)
+{
+    const struct world *w = c->leader.w;
+    for (uint32_t i = 0; i < w->nodes.n; i++) {
+        const struct node *n = &w->nodes.v[i];
+        if (n->name[0] == '\0') continue;
+        if (n->unreachable && heard_lately(c, n))
+            cluster_broken(c, "%s is heard and called unreachable", n->name);
+        if (!n->unreachable && w->now_ms - n->heard_ms >= NODE_UNREACHABLE_MS)
+            cluster_broken(c, "%s is silent and not called so", n->name);
+    }
+}
+
+/* The first that waits for nothing but room, or NULL. */
+static const struct session *head(const struct world *w)
+{
+    uint32_t n;
+    const struct queue_entry *e = pool_entries(w, 1, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct session *s = &w->sessions.v[e[i].slot];
+        if (!session_waits(s, w->now_ms)) return s;
+    }
+    return NULL;
+}
+
+/* Who is placed is placed where it may run, and overtakes nobody who could run there. */
+static void placing_is_right(struct cluster *c, const struct alloc *a, const struct session *first)
+{
+    const struct world *w = c->leader.w;
+    const struct node *n = world_node(w, a->node);
+    const struct session *s = world_session(w, a->ref.session);
+    CHECK(n != NULL);
+    CHECK(s != NULL);
+    if (!heard_lately(c, n) || n->cordoned)
+        cluster_broken(c, "s%llu is placed on %s", (unsigned long long)s->id, n->name);
+    if (!first || w->groups.v[0].on_blocked != BLOCKED_STOP) return;
+    bool ahead = first->priority > s->priority ||
+                 (first->priority == s->priority && first->id < s->id);
+    if (ahead && place_hosts(first, &n->capacity) && place_possible(w, first, &c->scratch))
+        cluster_broken(c, "s%llu overtakes s%llu on %s", (unsigned long long)s->id,
+                       (unsigned long long)first->id, n->name);
+}
+
+static void placed(struct cluster *c)
+{
+    const struct world *w = c->leader.w;
+    const struct session *first = head(w);
+    VEC_EACH(ch, &c->leader.effects.changes) {
+        const struct alloc *a = &ch->u.alloc;
+        if (ch->kind != CHANGE_ALLOC || a->phase != MEMBER_NONE) continue;
+        if (!a->revoked && a->turn == w->turn) placing_is_right(c, a, first);
+    }
+    /* With the same search, so what it cannot see is not seen here either. */
+    if (first && !c->leader.effects.more && place_decide(w, first, PLACE_NOW, &c->scratch))
+        cluster_broken(c, "s%llu has room and does not start", (unsigned long long)first->id);
+}
+
+/* What a report says of one row must not start the session anew: its command ran, or
+ * trying again cannot help. */
+static bool firm(const struct event_report *e, const struct session *s, const struct alloc *a)
+{
+    if (a->revoked || !s || s->members > 1) return false;
+    if (a->phase == MEMBER_RUNNING) return true;
+    for (uint32_t i = 0; i < e->n_members; i++) {
+        const struct member_report *m = &e->members[i];
+        if (member_ref_cmp(m->ref, a->ref) == 0)
+            return m->phase == MEMBER_FAILED && m->end.fatal;
+    }
+    return false;
+}
+
+void oracle_before_report(struct cluster *c, const struct event_report *e)
+{
+    const struct world *w = c->leader.w;
+    const struct node *n = world_node(w, e->node);
+    VEC_CLEAR(&c->firm);
+    for (struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
+        if (firm(e, world_session(w, a->ref.session), a)) VEC_PUSH(&c->firm, a->ref);
+    }
+}
+
+static void rows_are_as_reported(struct cluster *c, const struct event_report *e)
+{
+    const struct world *w = c->leader.w;
+    const struct node *n = world_node(w, e->node);
+    for (struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
+        for (uint32_t i = 0; i < e->n_members; i++) {
+            const struct member_report *m = &e->members[i];
+            if (member_ref_cmp(m->ref, a->ref) != 0) continue;
+            if (m->phase != a->phase || m->signal_done != a->signal_done)
+                cluster_broken(c, "s%llu is not as reported", (unsigned long long)a->ref.session);
+        }
+    }
+}
+
+void oracle_report(struct cluster *c, const struct event_report *e)
+{
+    const struct world *w = c->leader.w;
+    const struct node *n = world_node(w, e->node);
+    struct heard *h = &c->leader.heard[leader_machine(n)];
+    if (c->leader.effects.verdict != VERDICT_OK) return;
+    if (e->epoch < h->epoch || (e->epoch == h->epoch && e->seq <= h->seq))
+        cluster_broken(c, "%s: a report older than another is believed", n->name);
+    h->epoch = e->epoch;
+    h->seq = e->seq;
+    VEC_EACH(ref, &c->firm) {
+        const struct session *s = world_session(w, ref->session);
+        if (s && (s->attempt != ref->attempt || s->state == SESSION_PENDING))
+            cluster_broken(c, "s%llu is started anew", (unsigned long long)s->id);
+    }
+    rows_are_as_reported(c, e);
+}
+
+/* ---- the barrier of a gang */
+
+void oracle_ready(struct cluster *c, const struct box *b)
+{
+    struct job *job = cluster_job(c, b->job);
+    if (b->ref.attempt < job->attempt) return;
+    if (b->ref.attempt > job->attempt) job->ready = 0;
+    job->attempt = b->ref.attempt;
+    job->ready |= UINT32_C(1) << b->ref.member;
+}
+
+void oracle_made(struct cluster *c, const struct box *b)
+{
+    const struct job *job = b->job;
+    if (b->ref.attempt == job->ran_attempt && (job->ran >> b->ref.member & 1) != 0)
+        cluster_broken(c, "s%llu is made again after it ran", (unsigned long long)b->ref.session);
+}
+
+void oracle_ran(struct cluster *c, const struct box *b)
+{
+    struct job *job = cluster_job(c, b->job);
+    if (b->ref.attempt < job->ran_attempt) return;
+    if (b->ref.attempt > job->ran_attempt) job->ran = 0;
+    job->ran_attempt = b->ref.attempt;
+    job->ran |= UINT32_C(1) << b->ref.member;
+}
+
+void oracle_go(struct cluster *c, const struct box *b)
+{
+    const struct job *job = b->job;
+    if (job->spec.members == 1 || b->ref.attempt < job->attempt) return;
+    if (job->ready != (UINT32_C(1) << job->spec.members) - 1)
+        cluster_broken(c, "s%llu starts before all are ready", (unsigned long long)b->ref.session);
+}
+
+/* ---- after every step */
+
 void oracle_step(struct cluster *c)
 {
     oracle_world(c);
     machines_hold(c);
+    nodes_are_known(c);
+    placed(c);
     const struct world *w = c->leader.w;
     for (uint32_t i = 0; i < w->sessions.n; i++) {
         const struct session *s = &w->sessions.v[i];
-        if (s->state == 0 || s->deadline_ms == 0 || s->alarm) continue;
+        if (s->state == 0) continue;
+        if (s->failed_starts >= SESSION_START_TRIES && s->state != SESSION_STOPPING)
+            cluster_broken(c, "s%llu is tried too often", (unsigned long long)s->id);
+        if (s->deadline_ms == 0 || s->alarm) continue;
         if (s->deadline_ms <= w->now_ms)
             cluster_broken(c, "s%llu is past its deadline", (unsigned long long)s->id);
     }
@@ -74,10 +238,15 @@ static void end_is_true(struct cluster *c, const struct session *s)
     }
     if (s->outcome == OUTCOME_SUCCEEDED && (!job->main_exited || job->main_code != 0))
         cluster_broken(c, "s%llu succeeded without its command", id);
-    if (s->outcome == OUTCOME_FAILED && !job->member_failed)
+    if (s->outcome == OUTCOME_FAILED && !job->member_failed && !job->member_late)
         cluster_broken(c, "s%llu failed although nothing of it did", id);
     if (s->outcome == OUTCOME_CANCELLED && !job->stop_wanted)
         cluster_broken(c, "s%llu was cancelled by nobody", id);
+    if (s->outcome == OUTCOME_TIMED_OUT && !job->spec.time_limit_ms &&
+        !(job->spec.pending_timeout_ms && s->started_ms == 0))
+        cluster_broken(c, "s%llu had no time limit", id);
+    if (s->outcome == OUTCOME_LOST && !c->result->forgotten && c->post.now_ms < SIM_DAY_MS)
+        cluster_broken(c, "s%llu is called lost and nobody is", id);
     if (s->outcome == OUTCOME_LOST) return; /* the only end without proof */
     for (uint32_t i = 0; i < c->n_machines; i++) {
         VEC_EACH(b, &c->machines[i].boxes) {
@@ -99,7 +268,7 @@ void oracle_durable(struct cluster *c, const struct turn *t)
     }
 }
 
-void oracle_reload(struct cluster *c)
+static void stored_is_live(struct cluster *c)
 {
     struct strbuf live, stored;
     strbuf_init(&live, 16u << 20);
@@ -112,6 +281,47 @@ void oracle_reload(struct cluster *c)
     world_free(again);
     strbuf_done(&live);
     strbuf_done(&stored);
+}
+
+static bool same_wish(const struct wish *a, const struct wish *b)
+{
+    const struct member_want *x = &a->want, *y = &b->want;
+    return member_ref_cmp(x->ref, y->ref) == 0 && x->act == y->act && x->fresh == y->fresh &&
+           x->signal_no == y->signal_no && x->signal == y->signal &&
+           x->grace_ms == y->grace_ms && a->devices == b->devices &&
+           memcmp(&a->slots, &b->slots, sizeof(a->slots)) == 0;
+}
+
+/* What nodes are answered is what is wished: no wish waits for a chance to leave. */
+static void wishes_are_out(struct cluster *c)
+{
+    struct leader *l = &c->leader;
+    for (uint32_t i = 0; i < c->n_machines; i++) {
+        const struct node *n = leader_node(l, i);
+        const struct snapshot *out = &l->published[i];
+        if (!n) continue;
+        struct snapshot now = leader_snapshot(l, i, n);
+        bool same = now.n == out->n;
+        for (uint32_t k = 0; same && k < now.n; k++)
+            same = same_wish(&now.wishes[k], &out->wishes[k]);
+        if (!same) cluster_broken(c, "n%u is not told what is wished", i + 1);
+        mem_free(now.wishes);
+    }
+}
+
+void oracle_rest(struct cluster *c)
+{
+    stored_is_live(c);
+    wishes_are_out(c);
+}
+
+void oracle_day(struct cluster *c)
+{
+    VEC_EACH(s, &c->disk.live) {
+        /* Of a gang, other members may still be there. */
+        if (s->state == SESSION_STOPPING && s->outcome == OUTCOME_LOST) continue;
+        cluster_broken(c, "s%llu outlives the day of its node", (unsigned long long)s->id);
+    }
 }
 
 void oracle_end(struct cluster *c)

@@ -3,12 +3,21 @@
 #define SIM_ORACLE_H
 #include "sim/disk.h"
 
+struct box;
 struct cluster;
 
 void oracle_world(struct cluster *c);   /* of a world alone: audit, deadlines, reasons */
 void oracle_step(struct cluster *c);    /* after every step: the world and all machines */
 void oracle_durable(struct cluster *c, const struct turn *t); /* when a turn is stored */
-void oracle_reload(struct cluster *c);  /* nothing pending: the stored world equals the live one */
+/* Nothing pending: the stored world equals the live one, and nodes may hear all of it. */
+void oracle_rest(struct cluster *c);
+void oracle_before_report(struct cluster *c, const struct event_report *e);
+void oracle_report(struct cluster *c, const struct event_report *e); /* after its step */
+void oracle_made(struct cluster *c, const struct box *b);            /* by an agent */
+void oracle_ran(struct cluster *c, const struct box *b);
+void oracle_ready(struct cluster *c, const struct box *b);           /* it is at the barrier */
+void oracle_go(struct cluster *c, const struct box *b);              /* it may pass */
+void oracle_day(struct cluster *c); /* a machine was silent for more than a day */
 void oracle_end(struct cluster *c);     /* faults have stopped: everything has come to its end */
 
 #endif

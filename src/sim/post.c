@@ -56,7 +56,7 @@ static struct letter copy(const struct letter *l)
 
 static int64_t delay(struct post *p)
 {
-    if (post_chance(p, p->late_pct)) return (int64_t)rng_below(&p->rng, 30000);
+    if (post_chance(p, p->late_pct)) return (int64_t)rng_below(&p->rng, POST_LATE_MS);
     return 1 + (int64_t)rng_below(&p->rng, 40);
 }
 

@@ -11,7 +11,7 @@
 enum letter_kind {
     LETTER_SUBMIT = 1, /* client to leader: job */
     LETTER_ACK,        /* leader to client: job, session */
-    LETTER_STOP,       /* client to leader: session */
+    LETTER_STOP,       /* client to leader: session, grace_ms */
     LETTER_SIGNAL,
     LETTER_FORGET,     /* operator to leader: machine */
     LETTER_CORDON,     /* operator to leader: machine, n: on or off */
@@ -25,6 +25,7 @@ enum letter_kind {
     LETTER_TIMER_HELD, /* a held poll's end */
     LETTER_COMMITTED,  /* the store's answer to the leader */
     LETTER_TIMER_CHAOS,
+    LETTER_TIMER_HERMIT, /* a machine falls silent for more than a day, or is judged after it */
     LETTER_KINDS
 };
 
@@ -42,7 +43,10 @@ struct letter {
     struct member_report *members; /* SYNC, owned */
     struct wish *wishes;           /* ANSWER, owned */
     uint32_t n;
+    int64_t grace_ms;
 };
+
+#define POST_LATE_MS 30000 /* no letter is later */
 
 struct post {
     struct rng rng;

@@ -1,9 +1,10 @@
 /* tests/sim/cluster.c - many seeds of the simulated cluster, or one with its trace.
  *
- *     cluster [--seeds N] [--first S] [--trace]
+ *     cluster [--seeds N] [--first S] [--trace] [--hash]
  *
  * Each seed is run once; every 50th twice, and both runs must be the same
- * message for message.  Prints the counts of what was exercised and, last,
+ * message for message; --hash prints a number over all messages, which another
+ * process must print too.  Prints the counts of what was exercised and, last,
  * "N passed, N failed". */
 #include <getopt.h>
 #include <stdio.h>
@@ -25,6 +26,9 @@ static void add(struct sim_result *sum, const struct sim_result *r)
     sum->agent_kills += r->agent_kills;
     sum->reboots += r->reboots;
     sum->forgotten += r->forgotten;
+    sum->hermits += r->hermits;
+    sum->timed_out += r->timed_out;
+    sum->hash = (sum->hash ^ r->hash) * UINT64_C(0x100000001b3);
     sum->sessions += r->sessions;
     sum->succeeded += r->succeeded;
     sum->failed += r->failed;
@@ -34,19 +38,20 @@ static void add(struct sim_result *sum, const struct sim_result *r)
 
 static void print_sum(const struct sim_result *s)
 {
-    printf("%llu sessions: %llu succeeded, %llu failed, %llu cancelled, %llu lost\n",
+    printf("%llu sessions: %llu succeeded, %llu failed, %llu cancelled, %llu timed out, "
+           "%llu lost\n",
            (unsigned long long)s->sessions, (unsigned long long)s->succeeded,
            (unsigned long long)s->failed, (unsigned long long)s->cancelled,
-           (unsigned long long)s->lost_sessions);
+           (unsigned long long)s->timed_out, (unsigned long long)s->lost_sessions);
     printf("%llu steps, %llu turns, %llu reloads after a bad commit\n",
            (unsigned long long)s->steps, (unsigned long long)s->turns,
            (unsigned long long)s->reloads);
     printf("%llu messages: %llu lost, %llu doubled; %llu leaders and %llu agents killed, "
-           "%llu reboots, %llu nodes forgotten\n",
+           "%llu reboots, %llu nodes forgotten, %llu silent for a day\n",
            (unsigned long long)s->delivered, (unsigned long long)s->lost,
            (unsigned long long)s->doubled, (unsigned long long)s->leader_kills,
            (unsigned long long)s->agent_kills, (unsigned long long)s->reboots,
-           (unsigned long long)s->forgotten);
+           (unsigned long long)s->forgotten, (unsigned long long)s->hermits);
 }
 
 static uint64_t number(const char *text)
@@ -64,14 +69,16 @@ int main(int argc, char **argv)
     static const struct option options[] = {{"seeds", required_argument, NULL, 'n'},
                                             {"first", required_argument, NULL, 'f'},
                                             {"trace", no_argument, NULL, 't'},
+                                            {"hash", no_argument, NULL, 'h'},
                                             {0}};
     uint64_t seeds = 1000, first = 1;
-    bool trace = false;
+    bool trace = false, hash = false;
     int opt;
     while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (opt == 'n') seeds = number(optarg);
         else if (opt == 'f') first = number(optarg);
         else if (opt == 't') trace = true;
+        else if (opt == 'h') hash = true;
         else return 2;
     }
     struct sim_result sum = {0};
@@ -95,6 +102,7 @@ int main(int argc, char **argv)
                    (long long)r.at_ms, r.why);
     }
     print_sum(&sum);
+    if (hash) printf("hash %016llx\n", (unsigned long long)sum.hash);
     printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
     return failed == 0 && passed > 0 ? 0 : 1;
 }
