@@ -276,6 +276,64 @@ static int node_forget(int argc, char **argv)
                           "forgotten");
 }
 
+struct token_args {
+    struct names_args names;
+    int64_t valid_ms;
+};
+
+static const struct argp_option token_options[] = {
+    {"valid", 'v', "TIME", 0, "How long it can be used (1h)", 1}, {0}};
+static const char token_doc[] =
+    "Make a token with which one machine or proxy joins, and print it.\vIt is a secret: whoever "
+    "shows it first becomes part of the cluster.\n\n"
+    "Examples:\n  (umask 077; rota node token > n1.token)\n"
+    "  rotad agent --join-token-file n1.token --manager https://MANAGER:7411 ...";
+
+static error_t parse_token(int key, char *arg, struct argp_state *state)
+{
+    struct token_args *a = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->names; return 0;
+    case 'v':
+        if (!fmt_parse_duration(str_of(arg), &a->valid_ms))
+            argp_error(state, "--valid %s: expected a time, such as 10m or 1h", arg);
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp token_argp = {token_options, parse_token, "", token_doc, plain, 0, 0};
+
+static int node_token(int argc, char **argv)
+{
+    struct token_args a = {.names = {.what = "node"}, .valid_ms = 3600000};
+    verb_parse(&token_argp, argc, argv, EXIT_USAGE, &a);
+    if (!verb_open(&a.names.common)) return EXIT_FAILED;
+    char body[64];
+    text_fmt(body, sizeof(body), "{\"valid_ms\":%lld}", (long long)a.valid_ms);
+    AUTO_STRBUF struct strbuf answer, line;
+    strbuf_init(&answer, 65536);
+    strbuf_init(&line, 4096);
+    struct api_request rq = {.method = "POST", .target = "/api/v1/tokens/join",
+                             .body = str_of(body)};
+    struct join_token_answer v;
+    struct err err = {0};
+    int code = 0;
+    int rc = api_call(a.names.common.api, &rq, &answer, NULL, &err);
+    if (rc == 0) rc = api_parse(&wire_join_token_answer, strbuf_str(&answer), &v, &err);
+    if (rc < 0) {
+        code = say_err(&err, EXIT_FAILED);
+    } else {
+        strbuf_fmt(&line, "%s\n", v.token);
+        say_out(strbuf_str(&line));
+        wire_free(&wire_join_token_answer, &v);
+    }
+    mem_zero_secret(line.p, line.cap);
+    mem_zero_secret(answer.p, answer.cap);
+    verb_close(&a.names.common);
+    return code;
+}
+
 int verb_node(int argc, char **argv)
 {
     static const struct sub subs[] = {
@@ -284,6 +342,7 @@ int verb_node(int argc, char **argv)
         {"cordon", "place nothing new there", node_cordon},
         {"uncordon", "place work there again", node_uncordon},
         {"forget", "declare a machine gone for good", node_forget},
+        {"token", "make a token with which a machine joins", node_token},
         {NULL, NULL, NULL},
     };
     return run_sub(subs, "node", argc, argv);
