@@ -107,9 +107,9 @@ static void the_kernel_agrees(void **state)
     if (pid > 0) waitpid(pid, &status, 0);
     pid_t stuck = rc == 0 ? cgroup_fork(&s, &err) : -1;
     if (stuck == 0) for (;;) pause();
-    int living = cgroup_living(&s), killed = cgroup_kill(&s, 5000, &err);
+    int living = (int)cgroup_living(&s), killed = cgroup_kill(&s, 5000, &err);
     if (stuck > 0) waitpid(stuck, NULL, 0);
-    int empty = cgroup_living(&s), removed = cgroup_remove(&s, NULL);
+    int empty = (int)cgroup_living(&s), removed = cgroup_remove(&s, NULL);
     if (rc < 0 || pid < 0) fail_msg("%s", err.text);
     assert_int_equal(status, 0);
     assert_int_equal(living, CGROUP_LIVING);

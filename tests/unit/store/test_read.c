@@ -186,7 +186,7 @@ static void placements_keep_the_names_of_forgotten_nodes(void **state)
     OK(&r, store_read_placements(r.reader, 1, &p, &r.err));
     assert_int_equal(p.v.n, 2);
     assert_false(p.v.v[0].released);
-    ev = (struct event){.kind = EVENT_NODE_FORGET, .u.forget = {1}};
+    ev = (struct event){.kind = EVENT_NODE_FORGET, .u.forget = {1, true}};
     OK(&r, rig_step(&r, &ev));
     p.v.n = 0;
     OK(&r, store_read_placements(r.reader, 1, &p, &r.err));

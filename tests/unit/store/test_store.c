@@ -173,7 +173,7 @@ static void a_forgotten_node_keeps_its_number(void **state)
     struct event ev = rig_join("n1", 0);
     OK(&r, rig_step(&r, &ev));
     uint32_t first = r.fx.node;
-    ev = (struct event){.kind = EVENT_NODE_FORGET, .u.forget = {first}};
+    ev = (struct event){.kind = EVENT_NODE_FORGET, .u.forget = {first, true}};
     OK(&r, rig_step(&r, &ev));
     assert_int_equal(r.fx.verdict, VERDICT_OK);
     expect_same(&r, "forgotten");
