@@ -189,13 +189,28 @@ static void forget_runtime(struct super *s)
     file_close(&s->runtime_fd);
 }
 
+/* The runtime's own start.  Its success shows in the job; its failure leaves a
+ * container that waits at a barrier which nobody will open. */
+static void started(struct super *s, int status)
+{
+    char text[sizeof(s->end.text)];
+    if (s->ready >= 0) super_ready(s); /* what the job has said counts more */
+    if (status == 0 || s->phase != SUPER_STARTING) return;
+    launch_error(s->dir, "error", text, sizeof(text));
+    super_fail(s, text);
+}
+
 void super_created(struct super *s)
 {
     struct err err = {0};
     int status = 0;
     if (waitpid(s->runtime, &status, WNOHANG) != s->runtime) return;
     forget_runtime(s);
-    if (s->phase >= SUPER_STARTING) return; /* it was the slow start: its end shows in the job */
+    if (s->phase >= SUPER_STARTING) {
+        s->create_until_ms = 0;
+        started(s, status);
+        return;
+    }
     if (status != 0) {
         char text[sizeof(s->end.text)];
         launch_error(s->dir, "error", text, sizeof(text));
@@ -238,6 +253,7 @@ static int start_slowly(struct super *s, struct err *err)
     s->runtime = launch_runtime(&l, err);
     if (s->runtime < 0) return s->runtime;
     s->runtime_fd = proc_open_child(s->runtime, err);
+    s->create_until_ms = proc_boot_ms() + CREATE_MS;
     return s->runtime_fd < 0 ? s->runtime_fd : 0;
 }
 
@@ -268,6 +284,7 @@ void super_ready(struct super *s)
     file_close(&s->ready);
     if (n <= 0 || s->phase != SUPER_STARTING) return; /* its end comes by itself */
     s->phase = SUPER_RUNNING;
+    s->create_until_ms = 0;
     control_tell(s, SHIM_STARTED, NULL, 0);
     if (s->stopping) proc_signal(s->pidfd, SIGTERM);
 }

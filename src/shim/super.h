@@ -41,7 +41,8 @@ struct super {
     int ready;             /* says when the job has begun; -1: said, or not to be heard */
     bool is_child;         /* we may wait for it */
     bool go_wanted, stopping;
-    int64_t create_until_ms, kill_at_ms; /* CLOCK_BOOTTIME; 0: none */
+    int64_t create_until_ms; /* the runtime has until then; CLOCK_BOOTTIME; 0: no limit */
+    int64_t kill_at_ms;
     int listener, console;
     struct super_client clients[SUPER_CLIENTS];
     int input;             /* write end or terminal; -1: closed */

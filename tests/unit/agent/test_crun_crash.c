@@ -345,6 +345,26 @@ static void a_supervisor_lost_between_its_record_and_the_act_is_completed(void *
     rig_clean(&rig, s.ref);
 }
 
+/* The barrier is gone, so that neither we nor the runtime's own start can open it. */
+static void a_start_that_fails_is_told(void **state)
+{
+    char name[MEMO_NAME], path[256];
+    (void)state;
+    struct container_spec s = rig_shell(&rig, "echo ran");
+    rig_create(&rig, &s);
+    rig_until(&rig, s.ref, MEMBER_READY);
+    claim_name(s.ref, name);
+    text_fmt(path, sizeof(path), "%s/runtime/%s/exec.fifo", rig.state_dir, name);
+    assert_int_equal(unlink(path), 0);
+    rig.driver.ops->go(rig.driver.self, s.ref);
+    struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
+    assert_int_equal(m.phase, MEMBER_FAILED);
+    assert_true(m.end.detail[0] != '\0');
+    expect_output(s.ref, "");
+    rig_clean(&rig, s.ref);
+    rig_check_nothing_left(&rig);
+}
+
 /* False while it has not written who it is, and when it is gone. */
 static bool kill_recorded_shim(struct member_ref ref, int signum)
 {
@@ -514,6 +534,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_known_is_not_guessed),
         cmocka_unit_test(a_supervisor_lost_before_go_means_it_never_ran),
         cmocka_unit_test(a_supervisor_lost_between_its_record_and_the_act_is_completed),
+        cmocka_unit_test(a_start_that_fails_is_told),
         cmocka_unit_test(a_supervisor_killed_at_any_moment_runs_it_at_most_once),
         cmocka_unit_test(a_restart_of_the_machine_is_told_not_rerun),
         cmocka_unit_test(what_belongs_to_nobody_is_removed_at_start),
