@@ -3,6 +3,7 @@
 
 #include "base/fmt.h"
 #include "cli/args.h"
+#include "cli/list.h"
 #include "cli/say.h"
 #include "cli/table.h"
 
@@ -55,15 +56,6 @@ static int run_sub(const struct sub *subs, const char *verb, int argc, char **ar
     return EXIT_USAGE;
 }
 
-static void print_table(const struct common *c, const struct table *t)
-{
-    AUTO_STRBUF struct strbuf out;
-    strbuf_init(&out, OUT_MAX);
-    bool wide = c->output == OUTPUT_WIDE;
-    table_print(t, wide ? 0 : term_width(), wide, term_color_on(1), &out);
-    say_out(strbuf_str(&out));
-}
-
 /* ---- nodes ---- */
 
 static const struct table_column node_columns[] = {
@@ -99,8 +91,9 @@ static void put_model(struct table *t, const struct node_view *v)
     table_put_color(t, str_of(text), bad > 0 ? TERM_RED : TERM_PLAIN);
 }
 
-static void node_row(struct table *t, const struct node_view *v)
+static void node_row(struct table *t, const void *item)
 {
+    const struct node_view *v = item;
     bool ready = strcmp(v->state, "ready") == 0;
     table_put(t, str_of(v->name));
     table_put(t, str_of(v->group));
@@ -124,37 +117,12 @@ static const struct argp node_ls_argp = {NULL, pass_input, "", node_ls_doc, outp
 
 static int node_ls(int argc, char **argv)
 {
+    static const struct list_look look = {
+        .list = &wire_node_list, .item = &wire_node_view, .columns = node_columns,
+        .row = node_row, .name_at = offsetof(struct node_view, name)};
     struct names_args a = {.what = "node"};
     verb_parse(&node_ls_argp, argc, argv, EXIT_USAGE, &a);
-    if (!verb_open(&a.common)) return EXIT_FAILED;
-    struct node_list list;
-    struct err err = {0};
-    int code = 0;
-    if (api_get(a.common.api, "/api/v1/nodes", &wire_node_list, &list, &err) < 0) {
-        code = say_err(&err, EXIT_FAILED);
-    } else {
-        AUTO_STRBUF struct strbuf text;
-        strbuf_init(&text, OUT_MAX);
-        struct table t;
-        table_init(&t, node_columns);
-        VEC_EACH (v, &list.items) {
-            if (a.common.output == OUTPUT_NAME) strbuf_fmt(&text, "%s\n", v->name);
-            else if (a.common.output >= OUTPUT_JSON) verb_list_item(&text, &wire_node_view, v);
-            else node_row(&t, v);
-        }
-        if (a.common.output == OUTPUT_NAME) {
-            say_out(strbuf_str(&text));
-        } else if (a.common.output >= OUTPUT_JSON) {
-            strbuf_puts(&text, text.n > 0 ? "]" : "[]");
-            code = verb_print_text(&a.common, strbuf_str(&text));
-        } else {
-            print_table(&a.common, &t);
-        }
-        table_done(&t);
-        wire_free(&wire_node_list, &list);
-    }
-    verb_close(&a.common);
-    return code;
+    return list_run(&a.common, "/api/v1/nodes", &look);
 }
 
 static const char node_show_doc[] =
@@ -365,8 +333,9 @@ static void put_limit(struct table *t, int64_t ms)
     table_put(t, strbuf_str(&b));
 }
 
-static void group_row(struct table *t, const struct group_view *v)
+static void group_row(struct table *t, const void *item)
 {
+    const struct group_view *v = item;
     table_put(t, str_of(v->name));
     table_putf(t, "%u", v->nodes);
     table_putf(t, "%u", v->live);
@@ -383,37 +352,12 @@ static const struct argp group_ls_argp = {NULL, pass_input, "", group_ls_doc, ou
 
 static int group_ls(int argc, char **argv)
 {
+    static const struct list_look look = {
+        .list = &wire_group_list, .item = &wire_group_view, .columns = group_columns,
+        .row = group_row, .name_at = offsetof(struct group_view, name)};
     struct names_args a = {.what = "group"};
     verb_parse(&group_ls_argp, argc, argv, EXIT_USAGE, &a);
-    if (!verb_open(&a.common)) return EXIT_FAILED;
-    struct group_list list;
-    struct err err = {0};
-    int code = 0;
-    if (api_get(a.common.api, "/api/v1/groups", &wire_group_list, &list, &err) < 0) {
-        code = say_err(&err, EXIT_FAILED);
-    } else {
-        AUTO_STRBUF struct strbuf text;
-        strbuf_init(&text, OUT_MAX);
-        struct table t;
-        table_init(&t, group_columns);
-        VEC_EACH (v, &list.items) {
-            if (a.common.output == OUTPUT_NAME) strbuf_fmt(&text, "%s\n", v->name);
-            else if (a.common.output >= OUTPUT_JSON) verb_list_item(&text, &wire_group_view, v);
-            else group_row(&t, v);
-        }
-        if (a.common.output == OUTPUT_NAME) {
-            say_out(strbuf_str(&text));
-        } else if (a.common.output >= OUTPUT_JSON) {
-            strbuf_puts(&text, text.n > 0 ? "]" : "[]");
-            code = verb_print_text(&a.common, strbuf_str(&text));
-        } else {
-            print_table(&a.common, &t);
-        }
-        table_done(&t);
-        wire_free(&wire_group_list, &list);
-    }
-    verb_close(&a.common);
-    return code;
+    return list_run(&a.common, "/api/v1/groups", &look);
 }
 
 enum { KEY_BLOCKED = 300, KEY_BATCH, KEY_INTERACTIVE, KEY_SERVICE };

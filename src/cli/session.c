@@ -3,6 +3,7 @@
 
 #include "base/fmt.h"
 #include "cli/args.h"
+#include "cli/list.h"
 #include "cli/render.h"
 #include "cli/say.h"
 #include "cli/table.h"
@@ -199,8 +200,9 @@ static const struct table_column history_columns[] = {
     {"NODE", COL_FLEX}, {"BY", COL_WIDE}, {"CURSOR", COL_WIDE}, {"TEXT", COL_FLEX}, {NULL, 0},
 };
 
-static void history_row(struct table *t, const struct event_view *e)
+static void history_row(struct table *t, const void *item)
 {
+    const struct event_view *e = item;
     table_put(t, str_of(e->at));
     table_put(t, str_of(e->event));
     table_put(t, str_of(e->state));
@@ -214,36 +216,14 @@ static void history_row(struct table *t, const struct event_view *e)
 
 int verb_history(int argc, char **argv)
 {
+    static const struct list_look look = {
+        .list = &wire_event_list, .item = &wire_event_view, .columns = history_columns,
+        .row = history_row, .name_at = offsetof(struct event_view, id)};
     struct names_args a = {.least = 1, .most = 1, .what = "session"};
     verb_parse(&history_argp, argc, argv, EXIT_USAGE, &a);
-    if (!verb_open(&a.common)) return EXIT_FAILED;
-    AUTO_STRBUF struct strbuf target, text;
+    AUTO_STRBUF struct strbuf target;
     args_target(&target, "sessions", a.names[0], "/history");
-    strbuf_init(&text, OUT_MAX);
-    struct event_list list;
-    struct err err = {0};
-    int code = 0;
-    if (api_get(a.common.api, target.p, &wire_event_list, &list, &err) < 0) {
-        code = say_err(&err, EXIT_FAILED);
-    } else {
-        struct table t;
-        table_init(&t, history_columns);
-        bool table = a.common.output == OUTPUT_TABLE || a.common.output == OUTPUT_WIDE;
-        VEC_EACH (e, &list.items) {
-            if (a.common.output == OUTPUT_NAME) strbuf_fmt(&text, "%s\n", e->id);
-            else if (table) history_row(&t, e);
-            else verb_list_item(&text, &wire_event_view, e);
-        }
-        bool wide = a.common.output == OUTPUT_WIDE;
-        if (table) table_print(&t, wide ? 0 : term_width(), wide, term_color_on(1), &text);
-        else if (a.common.output != OUTPUT_NAME) strbuf_puts(&text, text.n > 0 ? "]" : "[]");
-        if (table || a.common.output == OUTPUT_NAME) say_out(strbuf_str(&text));
-        else code = verb_print_text(&a.common, strbuf_str(&text));
-        table_done(&t);
-        wire_free(&wire_event_list, &list);
-    }
-    verb_close(&a.common);
-    return code;
+    return list_run(&a.common, target.p, &look);
 }
 
 /* ---- stop ---- */

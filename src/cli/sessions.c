@@ -3,6 +3,7 @@
 
 #include "base/fmt.h"
 #include "cli/args.h"
+#include "cli/list.h"
 #include "cli/say.h"
 #include "cli/table.h"
 
@@ -58,15 +59,6 @@ static void join_nodes(const struct session_view *v, struct strbuf *b)
 {
     for (uint32_t i = 0; i < v->nodes.n; i++)
         strbuf_fmt(b, "%s%s", i > 0 ? "," : "", v->nodes.v[i]);
-}
-
-static void print_table(const struct common *c, const struct table *t)
-{
-    AUTO_STRBUF struct strbuf out;
-    strbuf_init(&out, LIST_MAX);
-    bool wide = c->output == OUTPUT_WIDE;
-    table_print(t, wide ? 0 : term_width(), wide, term_color_on(1), &out);
-    say_out(strbuf_str(&out));
 }
 
 /* ---- ps ---- */
@@ -217,7 +209,7 @@ int verb_ps(int argc, char **argv)
         strbuf_puts(&out.text, out.text.n > 0 ? "]" : "[]");
         code = verb_print_text(&a.common, strbuf_str(&out.text));
     } else {
-        print_table(&a.common, &out.table);
+        list_print_table(&a.common, &out.table);
     }
     table_done(&out.table);
     strbuf_done(&out.text);
@@ -249,8 +241,9 @@ static const struct table_column queue_columns[] = {
     {"WAITING", COL_RIGHT}, {"KIND", COL_WIDE}, {"WHY", COL_FLEX}, {NULL, 0},
 };
 
-static void queue_row(struct table *t, const struct queue_entry_view *q)
+static void queue_row(struct table *t, const void *item)
 {
+    const struct queue_entry_view *q = item;
     table_putf(t, "%u", q->place);
     table_put(t, str_of(q->id));
     table_put(t, strcmp(q->name, q->id) == 0 ? STR("") : str_of(q->name));
@@ -265,40 +258,14 @@ static void queue_row(struct table *t, const struct queue_entry_view *q)
 
 int verb_queue(int argc, char **argv)
 {
+    static const struct list_look look = {
+        .list = &wire_queue_list, .item = &wire_queue_entry_view, .columns = queue_columns,
+        .row = queue_row, .name_at = offsetof(struct queue_entry_view, id),
+        .empty = "nothing waits"};
     struct names_args a = {.most = 1, .what = "group"};
     verb_parse(&queue_argp, argc, argv, EXIT_USAGE, &a);
-    if (!verb_open(&a.common)) return EXIT_FAILED;
-    AUTO_STRBUF struct strbuf target, text;
+    AUTO_STRBUF struct strbuf target;
     args_target(&target, "queue", NULL, a.n > 0 ? "?group=" : "");
     if (a.n > 0) api_escape(&target, str_of(a.names[0]));
-    strbuf_init(&text, LIST_MAX);
-    struct queue_list list;
-    struct err err = {0};
-    int code = 0;
-    if (api_get(a.common.api, target.p, &wire_queue_list, &list, &err) < 0) {
-        code = say_err(&err, EXIT_FAILED);
-    } else {
-        struct table t;
-        table_init(&t, queue_columns);
-        VEC_EACH (q, &list.items) {
-            if (a.common.output == OUTPUT_NAME) strbuf_fmt(&text, "%s\n", q->id);
-            else if (a.common.output >= OUTPUT_JSON)
-                verb_list_item(&text, &wire_queue_entry_view, q);
-            else queue_row(&t, q);
-        }
-        if (a.common.output == OUTPUT_NAME) {
-            say_out(strbuf_str(&text));
-        } else if (a.common.output >= OUTPUT_JSON) {
-            strbuf_puts(&text, text.n > 0 ? "]" : "[]");
-            code = verb_print_text(&a.common, strbuf_str(&text));
-        } else if (list.items.n == 0) {
-            say("nothing waits");
-        } else {
-            print_table(&a.common, &t);
-        }
-        table_done(&t);
-        wire_free(&wire_queue_list, &list);
-    }
-    verb_close(&a.common);
-    return code;
+    return list_run(&a.common, target.p, &look);
 }
