@@ -26,6 +26,16 @@ static const struct argp_child plain[] = {{&verb_common_argp, 0, NULL, 0}, {0}};
 static const struct argp_child output[] = {{&verb_output_argp, 0, NULL, 0}, {0}};
 const struct argp names_argp = {NULL, parse, NULL, NULL, plain, 0, 0};
 const struct argp names_output_argp = {NULL, parse, NULL, NULL, output, 0, 0};
+const struct argp_child args_plain[] = {{&names_argp, 0, NULL, 0}, {0}};
+const struct argp_child args_output[] = {{&names_output_argp, 0, NULL, 0}, {0}};
+
+error_t args_pass_input(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key != ARGP_KEY_INIT) return ARGP_ERR_UNKNOWN;
+    state->child_inputs[0] = state->input;
+    return 0;
+}
 
 void args_target(struct strbuf *b, const char *prefix, const char *name, const char *suffix)
 {

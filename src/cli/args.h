@@ -15,6 +15,9 @@ struct names_args { /* first member of a verb's own arguments */
 /* Child parser that gathers plain words into a names_args and checks their number.
  * It also takes --context, and -o when it is names_output_argp. */
 extern const struct argp names_argp, names_output_argp;
+extern const struct argp_child args_plain[], args_output[]; /* that child alone */
+/* The parser of a verb without options of its own: the child gets its input. */
+error_t args_pass_input(int key, char *arg, struct argp_state *state);
 
 /* "/api/v1/PREFIX/NAME/SUFFIX" with NAME escaped. */
 void args_target(struct strbuf *b, const char *prefix, const char *name, const char *suffix);

@@ -9,17 +9,6 @@
 
 enum { OUT_MAX = 64 * 1024 * 1024 };
 
-static error_t pass_input(int key, char *arg, struct argp_state *state)
-{
-    (void)arg;
-    if (key != ARGP_KEY_INIT) return ARGP_ERR_UNKNOWN;
-    state->child_inputs[0] = state->input;
-    return 0;
-}
-
-static const struct argp_child plain[] = {{&names_argp, 0, NULL, 0}, {0}};
-static const struct argp_child output[] = {{&names_output_argp, 0, NULL, 0}, {0}};
-
 /* "rota node ls" -> the table's row for "ls"; shifts argv so that it stands first. */
 struct sub {
     const char *name, *summary;
@@ -113,7 +102,7 @@ static void node_row(struct table *t, const void *item)
 static const char node_ls_doc[] =
     "List machines: what is used of what sessions may use.\v"
     "Examples:\n  rota node ls\n  rota node ls -o wide";
-static const struct argp node_ls_argp = {NULL, pass_input, "", node_ls_doc, output, 0, 0};
+static const struct argp node_ls_argp = {NULL, args_pass_input, "", node_ls_doc, args_output, 0, 0};
 
 static int node_ls(int argc, char **argv)
 {
@@ -128,7 +117,8 @@ static int node_ls(int argc, char **argv)
 static const char node_show_doc[] =
     "Everything about one machine, with its devices and who holds them.\v"
     "Examples:\n  rota node show n1";
-static const struct argp node_show_argp = {NULL, pass_input, "NODE", node_show_doc, output, 0, 0};
+static const struct argp node_show_argp = {NULL, args_pass_input, "NODE", node_show_doc,
+                                           args_output, 0, 0};
 
 static void show_amount(struct strbuf *b, const char *key, const struct node_view *v)
 {
@@ -200,7 +190,8 @@ static int node_show(int argc, char **argv)
 
 #define NODE_ORDER(fn, verb, past, text) \
     static const char fn##_doc[] = text "\vExamples:\n  rota node " verb " n1"; \
-    static const struct argp fn##_argp = {NULL, pass_input, "NODE...", fn##_doc, plain, 0, 0}; \
+    static const struct argp fn##_argp = {NULL, args_pass_input, "NODE...", fn##_doc, \
+                                          args_plain, 0, 0}; \
     static int fn(int argc, char **argv) \
     { \
         struct names_args a = {.least = 1, .most = ARGS_MAX, .what = "node"}; \
@@ -233,8 +224,8 @@ static error_t parse_forget(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-static const struct argp forget_argp = {forget_options, parse_forget, "NODE...", forget_doc, plain,
-                                        0, 0};
+static const struct argp forget_argp = {forget_options, parse_forget, "NODE...", forget_doc,
+                                        args_plain, 0, 0};
 
 static int node_forget(int argc, char **argv)
 {
@@ -270,7 +261,7 @@ static error_t parse_token(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp token_argp = {token_options, parse_token, "", token_doc, plain, 0, 0};
+static const struct argp token_argp = {token_options, parse_token, "", token_doc, args_plain, 0, 0};
 
 static int node_token(int argc, char **argv)
 {
@@ -348,7 +339,8 @@ static void group_row(struct table *t, const void *item)
 
 static const char group_ls_doc[] =
     "List groups of machines and their policy.\vExamples:\n  rota group ls";
-static const struct argp group_ls_argp = {NULL, pass_input, "", group_ls_doc, output, 0, 0};
+static const struct argp group_ls_argp = {NULL, args_pass_input, "", group_ls_doc,
+                                          args_output, 0, 0};
 
 static int group_ls(int argc, char **argv)
 {
@@ -399,7 +391,7 @@ static error_t parse_group_set(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp group_set_argp = {group_set_options, parse_group_set, "GROUP",
-                                           group_set_doc, plain, 0, 0};
+                                           group_set_doc, args_plain, 0, 0};
 
 static int group_set(int argc, char **argv)
 {

@@ -136,19 +136,10 @@ int verb_login(int argc, char **argv)
 
 /* ---- version ---- */
 
-static error_t pass_input(int key, char *arg, struct argp_state *state)
-{
-    (void)arg;
-    if (key != ARGP_KEY_INIT) return ARGP_ERR_UNKNOWN;
-    state->child_inputs[0] = state->input;
-    return 0;
-}
-
 static const char version_doc[] =
     "Version of this program and, when it can be reached, of the manager.\v"
     "Examples:\n  rota version\n  rota version -o json";
-static const struct argp_child output[] = {{&names_output_argp, 0, NULL, 0}, {0}};
-static const struct argp version_argp = {NULL, pass_input, "", version_doc, output, 0, 0};
+static const struct argp version_argp = {NULL, args_pass_input, "", version_doc, args_output, 0, 0};
 
 int verb_version(int argc, char **argv)
 {

@@ -10,23 +10,13 @@
 
 enum { OUT_MAX = 16 * 1024 * 1024 };
 
-static error_t pass_input(int key, char *arg, struct argp_state *state)
-{
-    (void)arg;
-    if (key != ARGP_KEY_INIT) return ARGP_ERR_UNKNOWN;
-    state->child_inputs[0] = state->input;
-    return 0;
-}
-
-static const struct argp_child plain[] = {{&names_argp, 0, NULL, 0}, {0}};
-static const struct argp_child output[] = {{&names_output_argp, 0, NULL, 0}, {0}};
-
 /* ---- show ---- */
 
 static const char show_doc[] =
     "Everything about one session: state, place, needs, times, end, and what was submitted.\v"
     "Examples:\n  rota show s17\n  rota show night -o json | jq .exit_code";
-static const struct argp show_argp = {NULL, pass_input, "SESSION", show_doc, output, 0, 0};
+static const struct argp show_argp = {NULL, args_pass_input, "SESSION", show_doc,
+                                      args_output, 0, 0};
 
 static void line(struct strbuf *b, const char *key, const char *value)
 {
@@ -142,7 +132,7 @@ int verb_show(int argc, char **argv)
 static const char why_doc[] =
     "Why a session is where it is, now, with the numbers that decide.\v"
     "Examples:\n  rota why s17\n  rota why night -o json";
-static const struct argp why_argp = {NULL, pass_input, "SESSION", why_doc, output, 0, 0};
+static const struct argp why_argp = {NULL, args_pass_input, "SESSION", why_doc, args_output, 0, 0};
 
 static void show_why(const struct why_view *w, struct strbuf *b)
 {
@@ -194,7 +184,8 @@ int verb_why(int argc, char **argv)
 static const char history_doc[] =
     "What happened to a session, oldest first.\v"
     "Examples:\n  rota history s17\n  rota history night -o json";
-static const struct argp history_argp = {NULL, pass_input, "SESSION", history_doc, output, 0, 0};
+static const struct argp history_argp = {NULL, args_pass_input, "SESSION", history_doc,
+                                         args_output, 0, 0};
 static const struct table_column history_columns[] = {
     {"AT", 0}, {"EVENT", 0}, {"STATE", 0}, {"OUTCOME", 0}, {"ATTEMPT", COL_RIGHT},
     {"NODE", COL_FLEX}, {"BY", COL_WIDE}, {"CURSOR", COL_WIDE}, {"TEXT", COL_FLEX}, {NULL, 0},
@@ -258,7 +249,7 @@ static error_t parse_stop(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp stop_argp = {stop_options, parse_stop, "SESSION...", stop_doc, plain,
+static const struct argp stop_argp = {stop_options, parse_stop, "SESSION...", stop_doc, args_plain,
                                       0, 0};
 
 static int wait_ended(struct common *c, const char *name, struct err *err)
@@ -327,7 +318,7 @@ static error_t parse_signal(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp signal_argp = {signal_options, parse_signal, "SESSION...", signal_doc,
-                                        plain, 0, 0};
+                                        args_plain, 0, 0};
 
 int verb_signal(int argc, char **argv)
 {

@@ -222,19 +222,8 @@ int verb_ps(int argc, char **argv)
 static const char queue_doc[] =
     "What waits, in the order in which it will be tried, and for what.\v"
     "Examples:\n  rota queue\n  rota queue training -o wide";
-static const struct argp_child names_with_output[] = {{&names_output_argp, 0, NULL, 0}, {0}};
-
-/* The child parser wants the same input. */
-static error_t parse_names(int key, char *arg, struct argp_state *state)
-{
-    (void)arg;
-    if (key != ARGP_KEY_INIT) return ARGP_ERR_UNKNOWN;
-    state->child_inputs[0] = state->input;
-    return 0;
-}
-
-static const struct argp queue_argp = {NULL, parse_names, "[GROUP]", queue_doc, names_with_output,
-                                       0, 0};
+static const struct argp queue_argp = {NULL, args_pass_input, "[GROUP]", queue_doc,
+                                       args_output, 0, 0};
 static const struct table_column queue_columns[] = {
     {"#", COL_RIGHT}, {"ID", 0}, {"NAME", COL_FLEX}, {"OWNER", 0}, {"GROUP", COL_WIDE},
     {"PRI", COL_RIGHT}, {"CPU", COL_RIGHT}, {"MEM", COL_RIGHT}, {"GPU", COL_RIGHT},
