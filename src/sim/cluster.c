@@ -93,11 +93,12 @@ static void make_job(struct cluster *c, uint64_t key)
         s->members += r->count;
     }
     j->run_ms = 1 + (int64_t)below(c, SESSION_RUN_MOST_MS);
+    j->weak_member = below(c, 4) == 0;
     j->exit_code = below(c, 4) == 0 ? 1 + (int32_t)below(c, 100) : 0;
     j->fails_to_start = below(c, 8) == 0;
     j->fatal = below(c, 2) == 0;
     j->bad_starts = below(c, 3) == 0 ? UINT32_MAX : 1 + (uint32_t)below(c, 3);
-    if (!j->fails_to_start && below(c, 30) == 0)
+    if (!j->fails_to_start && below(c, 15) == 0)
         j->hang = below(c, 2) == 0 ? HANG_PREPARING : HANG_STARTING;
     j->least_grace_ms = s->grace_ms;
     j->ignores_term = below(c, 5) == 0;
@@ -413,7 +414,7 @@ void sim_run(const struct sim_options *options, struct sim_result *ret)
     disk_done(&c->disk);
     post_done(&c->post);
     VEC_DONE(&c->jobs);
-    VEC_DONE(&c->firm);
+    VEC_DONE(&c->told);
     place_done(&c->scratch);
     mem_free(c);
 }

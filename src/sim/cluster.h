@@ -23,6 +23,14 @@ struct sim_result {
     uint64_t sessions, succeeded, failed, cancelled, timed_out, lost_sessions;
 };
 
+struct told { /* by a report about a current row, before its step */
+    struct member_ref ref;
+    uint32_t failed_starts;
+    bool ran;   /* its command began, or trying again cannot help: never anew */
+    bool unborn; /* its start failed */
+    bool fatal; /* its end ends the others */
+};
+
 struct cluster {
     struct post post;
     struct disk disk;
@@ -32,7 +40,7 @@ struct cluster {
     VEC(struct job) jobs; /* fixed after the start: machines point into it */
     bool chaos;           /* faults happen */
     struct machine *hermit; /* silent for more than a day; NULL: nobody is */
-    VEC(struct member_ref) firm; /* oracle: what a report must not start anew */
+    VEC(struct told) told; /* oracle: what the report at hand says of sessions */
     struct place scratch;        /* oracle */
     const struct sim_options *options;
     struct sim_result *result;

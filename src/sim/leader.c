@@ -44,7 +44,7 @@ int64_t leader_core_now(const struct cluster *c)
 
 struct snapshot leader_snapshot(const struct leader *l, uint32_t machine, const struct node *n)
 {
-    struct snapshot s = {.machine = machine};
+    struct snapshot s = {.machine = machine, .node = n->id};
     struct member_want *want = NULL;
     step_wants(l->w, n, &want, &s.n);
     s.wishes = mem_array(s.n + 1, sizeof(*s.wishes));
@@ -177,12 +177,15 @@ static void say_change(struct cluster *c, const struct change *ch)
                     h->session && h->state ? session_state_name(h->state) : "", h->text);
 }
 
-static void note_heard(struct leader *l, const struct event *ev)
+static void note_heard(struct cluster *c, const struct event *ev)
 {
+    struct leader *l = &c->leader;
     bool heard = ev->kind == EVENT_NODE_JOIN || ev->kind == EVENT_NODE_REPORT;
     const struct node *n = world_node(l->w, l->effects.node);
     if (!heard || l->effects.verdict != VERDICT_OK) return;
     CHECK(n != NULL);
+    if (ev->kind == EVENT_NODE_JOIN && ev->u.join.node.epoch < n->epoch)
+        cluster_broken(c, "%s: an agent that was replaced is believed", n->name);
     struct heard *h = &l->heard[leader_machine(n)];
     if (h->node != n->id) *h = (struct heard){.node = n->id};
     h->core_ms = l->w->now_ms;
@@ -206,7 +209,7 @@ static void feed(struct cluster *c, struct event *ev)
         const struct node *n = world_node(l->w, *id);
         if (n) remember_node(&l->open, leader_machine(n), true);
     }
-    note_heard(l, ev);
+    note_heard(c, ev);
     if (ev->kind == EVENT_NODE_REPORT) oracle_report(c, &ev->u.report);
     oracle_step(c);
     while (l->effects.more) {
@@ -225,6 +228,7 @@ static void release(struct cluster *c)
     VEC_EACH(a, &p->acks) cluster_send(c, *a);
     VEC_CLEAR(&p->acks);
     VEC_EACH(s, &p->snapshots) {
+        oracle_publish(c, &l->published[s->machine], s);
         mem_free(l->published[s->machine].wishes);
         l->published[s->machine] = *s;
         s->wishes = NULL;
@@ -353,6 +357,7 @@ static void on_operator(struct cluster *c, const struct letter *letter)
     if (!n) return;
     if (letter->kind == LETTER_FORGET) {
         ev.u.forget = (struct event_forget){n->id, true};
+        VEC_EACH(b, &c->machines[letter->machine].boxes) b->disowned = true;
     } else {
         ev.kind = EVENT_NODE_CORDON;
         ev.u.cordon = (struct event_cordon){n->id, letter->n != 0};
@@ -371,6 +376,7 @@ void leader_letter(struct cluster *c, const struct letter *letter)
         ev.kind = EVENT_STOP;
         ev.u.stop = (struct event_stop){letter->session, OUTCOME_CANCELLED, letter->grace_ms};
         feed(c, &ev);
+        oracle_stop(c, &ev.u.stop);
         break;
     case LETTER_SIGNAL:
         ev.kind = EVENT_SIGNAL;

@@ -7,6 +7,7 @@
 
 struct snapshot { /* the wishes for one machine as of a turn */
     uint32_t machine;
+    uint32_t node; /* 0: it is not known then */
     bool news; /* they changed in it */
     struct wish *wishes;
     uint32_t n;

@@ -70,8 +70,10 @@ static void box_end(struct cluster *c, struct box *b, int32_t code, int32_t sign
         job->main_exited = true;
         job->main_code = code;
     }
-    if (b->end.timed_out) job->member_late = true;
+    if (b->end.timed_out) job->timed_out = true;
     else if (code != 0 || signal != 0) job->member_failed = true;
+    if (!b->ran) job->start_bad = true;
+    if (b->ref.member == 0 && (code != 0 || signal != 0)) job->main_bad = true;
 }
 
 static struct claim claim_of(const struct slots *slots, uint32_t devices)
@@ -112,6 +114,7 @@ static void box_create(struct cluster *c, struct machine *m, const struct wish *
     VEC_EACH(ref, &m->made) {
         if (member_ref_cmp(*ref, wish->want.ref) == 0) return;
     }
+    if (wish->want.ref.attempt < 64) job->begun |= UINT64_C(1) << wish->want.ref.attempt;
     /* What cannot be made yet is reported, or it would be taken for gone. */
     uint32_t at = waits_at(m, wish->want.ref);
     bool waits = at < m->waiting.n && member_ref_cmp(m->waiting.v[at], wish->want.ref) == 0;
@@ -158,6 +161,7 @@ static void box_runs(struct cluster *c, struct machine *m, struct box *b)
 {
     const struct job *job = b->job;
     int64_t run_ms = b->ref.member == 0 ? job->run_ms : job->run_ms + 1000;
+    if (job->weak_member && b->ref.member > 0) run_ms = job->run_ms / 2 + 1;
     int64_t limit_ms = job->spec.time_limit_ms;
     if (limit_ms > 0 && run_ms >= limit_ms && m->index % 2 == 0) {
         run_ms = limit_ms;
@@ -188,7 +192,10 @@ static void box_tick(struct cluster *c, struct machine *m, struct box *b)
         oracle_ran(c, b);
         box_runs(c, m, b);
         return;
-    case MEMBER_RUNNING: box_end(c, b, b->end.timed_out ? -1 : job->exit_code, 0); return;
+    case MEMBER_RUNNING:
+        if (b->end.timed_out) box_end(c, b, -1, 0);
+        else box_end(c, b, job->weak_member && b->ref.member > 0 ? 7 : job->exit_code, 0);
+        return;
     case MEMBER_STOPPING: box_end(c, b, -1, 9); return;
     case MEMBER_READY: case MEMBER_EXITED: case MEMBER_FAILED: return;
     case MEMBER_NONE: case MEMBER_PHASES:
@@ -219,6 +226,7 @@ void machine_start_agent(struct cluster *c, struct machine *m)
     m->joined = false;
     m->life++;
     m->epoch++;
+    if (some_ms(c, 8) == 1) m->capacity.v[SLOT_CPU] += 1000; /* somebody built it in */
     m->seq = 0;
     m->turn = 0;
     VEC_CLEAR(&m->made);
@@ -248,7 +256,10 @@ void machine_burn(struct cluster *c, struct machine *m)
 void machine_vanish(struct cluster *c, struct machine *m, uint32_t at)
 {
     CHECK(at < m->boxes.n);
-    cluster_job(c, m->boxes.v[at].job)->member_failed = true;
+    struct job *job = cluster_job(c, m->boxes.v[at].job);
+    job->member_failed = true;
+    if (!m->boxes.v[at].ran) job->start_bad = true;
+    if (m->boxes.v[at].ref.member == 0) job->main_bad = true;
     cluster_say(c, "s%llu vanishes", (unsigned long long)m->boxes.v[at].ref.session);
     VEC_REMOVE(&m->boxes, at);
 }
@@ -352,6 +363,7 @@ void machine_answer(struct cluster *c, struct machine *m, const struct letter *l
     struct plan plan = {0};
     plan_node(want, l->n, have, m->boxes.n, &plan);
     VEC_EACH(s, &plan.steps) act(c, m, s, l);
+    oracle_acted(c, m, l);
     bool acted = plan.steps.n > 0;
     plan_done(&plan);
     mem_free(want);

@@ -14,7 +14,7 @@ struct job {
     int32_t exit_code;
     bool fails_to_start, fatal; /* the first `bad_starts` attempts, or all when fatal */
     uint32_t bad_starts;
-    bool ignores_term;
+    bool ignores_term, weak_member; /* weak: members but the main one fail half way */
     enum hang hang; /* where the first `bad_starts` attempts stay for longer than is waited */
     /* What the client knows. */
     bool acked;
@@ -25,9 +25,12 @@ struct job {
     bool main_exited;
     int32_t main_code;
     bool member_failed; /* some member ended with a code other than 0, by signal, or was lost */
-    bool member_late;   /* some member hung, or was ended by its node at the time limit */
+    bool member_late;   /* some member hung */
+    bool timed_out;     /* some member was ended by its node at the time limit */
     uint32_t attempt;   /* the newest of which a member was ready, and which those are */
     uint32_t ready;
+    uint64_t begun; /* bit n: some machine heard of attempt n */
+    bool main_bad, start_bad; /* the main member ended badly; some never ran */
     uint32_t ran_attempt, ran; /* the same of those whose command began */
 };
 
@@ -38,6 +41,7 @@ struct box { /* one container, real as far as this world goes */
     uint32_t devices;
     const struct job *job;
     bool go, removing, ran;
+    bool disowned; /* its node was given up for lost, and is not */
     int64_t next_ms; /* when `phase` moves on by itself; 0: never */
     uint32_t signal_done;
     struct member_end end;

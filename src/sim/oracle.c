@@ -111,33 +111,52 @@ static void placed(struct cluster *c)
         if (ch->kind != CHANGE_ALLOC || a->phase != MEMBER_NONE) continue;
         if (!a->revoked && a->turn == w->turn) placing_is_right(c, a, first);
     }
-    /* With the same search, so what it cannot see is not seen here either. */
-    if (first && !c->leader.effects.more && place_decide(w, first, PLACE_NOW, &c->scratch))
+    /* Gangs are placed greedily: where much room leads astray, less may not. */
+    bool exact = first && (first->members == 1 || first->one_node);
+    if (exact && !c->leader.effects.more && place_decide(w, first, PLACE_NOW, &c->scratch))
         cluster_broken(c, "s%llu has room and does not start", (unsigned long long)first->id);
 }
 
-/* What a report says of one row must not start the session anew: its command ran, or
- * trying again cannot help. */
-static bool firm(const struct event_report *e, const struct session *s, const struct alloc *a)
+static const struct member_report *reported(const struct event_report *e, struct member_ref ref)
 {
-    if (a->revoked || !s || s->members > 1) return false;
-    if (a->phase == MEMBER_RUNNING) return true;
     for (uint32_t i = 0; i < e->n_members; i++) {
-        const struct member_report *m = &e->members[i];
-        if (member_ref_cmp(m->ref, a->ref) == 0)
-            return m->phase == MEMBER_FAILED && m->end.fatal;
+        if (member_ref_cmp(e->members[i].ref, ref) == 0) return &e->members[i];
     }
-    return false;
+    return NULL;
 }
 
 void oracle_before_report(struct cluster *c, const struct event_report *e)
 {
     const struct world *w = c->leader.w;
     const struct node *n = world_node(w, e->node);
-    VEC_CLEAR(&c->firm);
+    int64_t now_ms = leader_core_now(c);
+    VEC_CLEAR(&c->told);
     for (struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
-        if (firm(e, world_session(w, a->ref.session), a)) VEC_PUSH(&c->firm, a->ref);
+        const struct session *s = world_session(w, a->ref.session);
+        const struct member_report *m = reported(e, a->ref);
+        if (a->revoked || !s || (s->deadline_ms > 0 && s->deadline_ms <= now_ms)) continue;
+        bool ran = a->phase == MEMBER_STARTING || a->phase == MEMBER_RUNNING; /* perhaps */
+        if (m && m->phase == MEMBER_FAILED) ran = false; /* proved */
+        bool unborn = m && m->phase == MEMBER_FAILED && s->state < SESSION_RUNNING;
+        bool failed = m && m->phase == MEMBER_EXITED && m->end.exit_code > 0;
+        VEC_PUSH(&c->told, ((struct told){
+            .ref = a->ref, .failed_starts = s->failed_starts,
+            .ran = s->members == 1 && (ran || (unborn && m->end.fatal)), .unborn = unborn,
+            .fatal = failed && s->state == SESSION_RUNNING && s->stop_on_member}));
     }
+}
+
+/* After the report's step. */
+static void told_is_done(struct cluster *c, const struct told *t)
+{
+    const struct session *s = world_session(c->leader.w, t->ref.session);
+    if (!s || s->state == SESSION_STOPPING) return;
+    unsigned long long id = s->id;
+    bool anew = s->attempt != t->ref.attempt || s->state == SESSION_PENDING;
+    if (t->ran && anew) cluster_broken(c, "s%llu is started anew", id);
+    if (t->fatal) cluster_broken(c, "s%llu goes on without a member", id);
+    if (t->unborn && s->failed_starts != t->failed_starts + 1)
+        cluster_broken(c, "s%llu: a failed start is not counted", id);
 }
 
 static void rows_are_as_reported(struct cluster *c, const struct event_report *e)
@@ -156,23 +175,49 @@ static void rows_are_as_reported(struct cluster *c, const struct event_report *e
 
 void oracle_report(struct cluster *c, const struct event_report *e)
 {
-    const struct world *w = c->leader.w;
-    const struct node *n = world_node(w, e->node);
+    const struct node *n = world_node(c->leader.w, e->node);
     struct heard *h = &c->leader.heard[leader_machine(n)];
-    if (c->leader.effects.verdict != VERDICT_OK) return;
-    if (e->epoch < h->epoch || (e->epoch == h->epoch && e->seq <= h->seq))
-        cluster_broken(c, "%s: a report older than another is believed", n->name);
+    bool newer = h->node != n->id || e->epoch > h->epoch ||
+                 (e->epoch == h->epoch && e->seq > h->seq);
+    if (c->leader.effects.verdict != VERDICT_OK) {
+        if (newer && e->epoch == n->epoch) cluster_broken(c, "%s is not believed", n->name);
+        return;
+    }
+    if (!newer) cluster_broken(c, "%s: a report older than another is believed", n->name);
     h->epoch = e->epoch;
     h->seq = e->seq;
-    VEC_EACH(ref, &c->firm) {
-        const struct session *s = world_session(w, ref->session);
-        if (s && (s->attempt != ref->attempt || s->state == SESSION_PENDING))
-            cluster_broken(c, "s%llu is started anew", (unsigned long long)s->id);
-    }
+    VEC_EACH(t, &c->told) told_is_done(c, t);
     rows_are_as_reported(c, e);
 }
 
-/* ---- the barrier of a gang */
+void oracle_stop(struct cluster *c, const struct event_stop *e)
+{
+    const struct session *s = world_session(c->leader.w, e->session);
+    if (s && e->grace_ms >= 0 && s->grace_ms > e->grace_ms)
+        cluster_broken(c, "s%llu is given more time than asked for", (unsigned long long)s->id);
+}
+
+/* ---- what an agent does */
+
+static const struct wish *wish_for(const struct letter *answer, struct member_ref ref)
+{
+    for (uint32_t i = 0; i < answer->n; i++) {
+        if (member_ref_cmp(answer->wishes[i].want.ref, ref) == 0) return &answer->wishes[i];
+    }
+    return NULL;
+}
+
+void oracle_acted(struct cluster *c, const struct machine *m, const struct letter *answer)
+{
+    VEC_EACH(b, &m->boxes) {
+        const struct wish *wish = wish_for(answer, b->ref);
+        bool ends = b->phase == MEMBER_STOPPING || !box_alive(b);
+        if (!wish ? !b->removing : wish->want.act == WANT_STOP && !ends)
+            cluster_broken(c, "s%llu goes on and should not", (unsigned long long)b->ref.session);
+    }
+}
+
+/* The barrier of a gang. */
 
 void oracle_ready(struct cluster *c, const struct box *b)
 {
@@ -209,6 +254,18 @@ void oracle_go(struct cluster *c, const struct box *b)
 
 /* ---- after every step */
 
+static void starts_are_counted(struct cluster *c, const struct session *s)
+{
+    const struct job *job = cluster_job_of(c, s->id);
+    const struct session *was = disk_live(&c->disk, s->id);
+    /* An attempt that no machine ever heard of is nobody's failure. */
+    if (job && s->failed_starts > (uint32_t)__builtin_popcountll(job->begun))
+        cluster_broken(c, "s%llu is blamed for a start", (unsigned long long)s->id);
+    if (was && was->attempt == s->attempt && was->state == SESSION_PREPARING &&
+        s->state == SESSION_READY && was->deadline_ms != s->deadline_ms)
+        cluster_broken(c, "s%llu is given more time to start", (unsigned long long)s->id);
+}
+
 void oracle_step(struct cluster *c)
 {
     oracle_world(c);
@@ -219,6 +276,7 @@ void oracle_step(struct cluster *c)
     for (uint32_t i = 0; i < w->sessions.n; i++) {
         const struct session *s = &w->sessions.v[i];
         if (s->state == 0) continue;
+        starts_are_counted(c, s);
         if (s->failed_starts >= SESSION_START_TRIES && s->state != SESSION_STOPPING)
             cluster_broken(c, "s%llu is tried too often", (unsigned long long)s->id);
         if (s->deadline_ms == 0 || s->alarm) continue;
@@ -240,6 +298,9 @@ static void end_is_true(struct cluster *c, const struct session *s)
         cluster_broken(c, "s%llu succeeded without its command", id);
     if (s->outcome == OUTCOME_FAILED && !job->member_failed && !job->member_late)
         cluster_broken(c, "s%llu failed although nothing of it did", id);
+    if (s->outcome == OUTCOME_FAILED && !job->spec.stop_on_member && !job->main_bad &&
+        !job->start_bad && !job->member_late)
+        cluster_broken(c, "s%llu failed for a member that it can spare", id);
     if (s->outcome == OUTCOME_CANCELLED && !job->stop_wanted)
         cluster_broken(c, "s%llu was cancelled by nobody", id);
     if (s->outcome == OUTCOME_TIMED_OUT && !job->spec.time_limit_ms &&
@@ -250,10 +311,18 @@ static void end_is_true(struct cluster *c, const struct session *s)
     if (s->outcome == OUTCOME_LOST) return; /* the only end without proof */
     for (uint32_t i = 0; i < c->n_machines; i++) {
         VEC_EACH(b, &c->machines[i].boxes) {
-            if (b->ref.session == s->id && box_alive(b))
+            if (b->ref.session == s->id && box_alive(b) && !b->disowned)
                 cluster_broken(c, "s%llu ended but lives on n%u", id, i + 1);
         }
     }
+}
+
+static void stop_is_due(struct cluster *c, const struct session *s)
+{
+    const struct job *job = cluster_job_of(c, s->id);
+    bool running = s->outcome == OUTCOME_TIMED_OUT && s->started_ms > 0;
+    if (running && job && !job->timed_out && s->since_ms - s->started_ms < s->time_limit_ms)
+        cluster_broken(c, "s%llu is stopped before its time", (unsigned long long)s->id);
 }
 
 void oracle_durable(struct cluster *c, const struct turn *t)
@@ -261,6 +330,8 @@ void oracle_durable(struct cluster *c, const struct turn *t)
     VEC_EACH(ch, &t->changes) {
         if (ch->kind == CHANGE_SESSION && !session_live(&ch->u.session))
             end_is_true(c, &ch->u.session);
+        if (ch->kind == CHANGE_SESSION && ch->u.session.state == SESSION_STOPPING)
+            stop_is_due(c, &ch->u.session);
     }
     VEC_EACH(j, &c->jobs) {
         if (j->acked && !disk_live(&c->disk, j->session) && !disk_ended(&c->disk, j->session))
@@ -286,10 +357,25 @@ static void stored_is_live(struct cluster *c)
 static bool same_wish(const struct wish *a, const struct wish *b)
 {
     const struct member_want *x = &a->want, *y = &b->want;
-    return member_ref_cmp(x->ref, y->ref) == 0 && x->act == y->act && x->fresh == y->fresh &&
+    return member_ref_cmp(x->ref, y->ref) == 0 && x->act == y->act &&
            x->signal_no == y->signal_no && x->signal == y->signal &&
            x->grace_ms == y->grace_ms && a->devices == b->devices &&
            memcmp(&a->slots, &b->slots, sizeof(a->slots)) == 0;
+}
+
+/* But for what is fresh: that a container was seen is no news to who showed it. */
+static bool same_wishes(const struct snapshot *a, const struct snapshot *b)
+{
+    bool same = a->n == b->n;
+    for (uint32_t i = 0; same && i < a->n; i++) same = same_wish(&a->wishes[i], &b->wishes[i]);
+    return same;
+}
+
+void oracle_publish(struct cluster *c, const struct snapshot *was, const struct snapshot *is)
+{
+    if (is->node == 0) return; /* forgotten: it hears no more */
+    if (!is->news && !same_wishes(was, is))
+        cluster_broken(c, "n%u is not told at once", is->machine + 1);
 }
 
 /* What nodes are answered is what is wished: no wish waits for a chance to leave. */
@@ -301,10 +387,7 @@ static void wishes_are_out(struct cluster *c)
         const struct snapshot *out = &l->published[i];
         if (!n) continue;
         struct snapshot now = leader_snapshot(l, i, n);
-        bool same = now.n == out->n;
-        for (uint32_t k = 0; same && k < now.n; k++)
-            same = same_wish(&now.wishes[k], &out->wishes[k]);
-        if (!same) cluster_broken(c, "n%u is not told what is wished", i + 1);
+        if (!same_wishes(&now, out)) cluster_broken(c, "n%u is not told what is wished", i + 1);
         mem_free(now.wishes);
     }
 }
