@@ -228,6 +228,28 @@ static void forget(void **state)
     lab_free(l);
 }
 
+/* AGT16: lost, given up, and there again: usable like any other, with nothing left over. */
+static void agt16_given_up_and_back(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    uint32_t n1 = lab_join(l, "n1", 4, 8, 1);
+    uint64_t lost = one(l, 1);
+    lab_settle(l);
+    lab_tick(l, NODE_LOST_MS);
+    assert_int_equal(lab_outcome(l, lost), OUTCOME_LOST);
+    lab_step(l, &(struct event){.kind = EVENT_NODE_FORGET, .u.forget = {l->nodes[n1].id, false}});
+    assert_int_equal(lab_rows(l), 0);
+    uint64_t next = one(l, 1);
+    uint32_t again = lab_join(l, "n1", 4, 8, 1);
+    lab_restart(l);
+    lab_report_at(l, again, 0);
+    for (int i = 0; i < 8; i++) (void)lab_act(l, again);
+    assert_int_equal(lab_state(l, next), SESSION_RUNNING);
+    assert_int_equal(lab_rows(l), 1);
+    lab_free(l);
+}
+
 /* All on one node, and an attempt that was waiting to be proved gone. */
 static void forget_frees_all(void **state)
 {
@@ -316,7 +338,7 @@ int main(void)
         cmocka_unit_test(bad_joins),
         cmocka_unit_test(cordon),
         cmocka_unit_test(forget),
-        cmocka_unit_test(forget_frees_all),
+        cmocka_unit_test(agt16_given_up_and_back), cmocka_unit_test(forget_frees_all),
         cmocka_unit_test(a_full_world),
         cmocka_unit_test(groups),
     };

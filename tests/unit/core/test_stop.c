@@ -104,6 +104,50 @@ static void causes(void **state)
     }
 }
 
+/* SES4: one node that says nothing holds up no end on another. */
+static void ses4_a_mute_node_delays_only_its_own(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    struct session req = lab_request(1, 4, 1, 0);
+    uint32_t nodes[] = {lab_join(l, "n1", 4, 8, 0), lab_join(l, "n2", 4, 8, 0)};
+    uint64_t ids[] = {lab_run(l, &req), lab_run(l, &req)};
+    lab_settle(l);
+    lab_stop(l, ids[0], 0); /* of the node that is mute from now on */
+    lab_stop(l, ids[1], 0);
+    lab_act(l, nodes[1]);
+    assert_int_equal(lab_outcome(l, ids[1]), OUTCOME_CANCELLED);
+    lab_tick(l, SESSION_ALARM_AFTER_MS + 1);
+    assert_true(world_session(l->w, ids[0])->alarm);
+    lab_act(l, nodes[0]);
+    assert_int_equal(lab_outcome(l, ids[0]), OUTCOME_CANCELLED);
+    lab_free(l);
+}
+
+/* QTA14: whatever comes twice, or together with its opposite, is booked once. */
+static void qta14_released_once(void **state)
+{
+    (void)state;
+    for (int stop_first = 0; stop_first < 2; stop_first++) {
+        struct lab *l = lab_new(BLOCKED_STOP);
+        struct session req = lab_request(1, 1, 1, 1);
+        uint32_t n1 = lab_join(l, "n1", 4, 8, 2);
+        uint64_t id = lab_run(l, &req), stays = lab_run(l, &req);
+        lab_settle(l);
+        if (stop_first) lab_stop(l, id, -1);
+        lab_exit(l, n1, id, 0, 0);
+        assert_int_equal(lab_stop(l, id, -1), VERDICT_ENDED);
+        for (int again = 0; again < 3; again++) {
+            lab_report(l, n1); /* it is still in the list */
+            assert_int_equal(lab_changes(l, CHANGE_ALLOC_GONE), 0);
+        }
+        assert_int_equal(lab_rows(l), 1);
+        assert_int_equal(world_node(l->w, 1)->used.v[SLOT_GPU], 1);
+        assert_int_equal(lab_state(l, stays), SESSION_RUNNING);
+        lab_free(l);
+    }
+}
+
 static void bad_stops(void **state)
 {
     (void)state;
@@ -144,7 +188,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ses2_stop_in_every_state), cmocka_unit_test(ses8_before_the_node_knows),
         cmocka_unit_test(the_shorter_grace_wins),   cmocka_unit_test(causes),
-        cmocka_unit_test(bad_stops),                cmocka_unit_test(a_waiting_session_that_holds),
+        cmocka_unit_test(ses4_a_mute_node_delays_only_its_own),
+        cmocka_unit_test(qta14_released_once), cmocka_unit_test(bad_stops),
+        cmocka_unit_test(a_waiting_session_that_holds),
     };
     return RUN(tests);
 }

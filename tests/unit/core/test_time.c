@@ -132,7 +132,8 @@ static void the_event_comes_first(void **state)
     lab_free(l);
 }
 
-static void time_never_goes_back(void **state)
+/* CLK5: less than no time never passes. */
+static void clk5_time_never_goes_back(void **state)
 {
     (void)state;
     struct lab *l = lab_new(BLOCKED_STOP);
@@ -170,6 +171,77 @@ static void agt1_silence_stops_nothing(void **state)
     assert_int_equal(lab_state(l, late), SESSION_ALLOCATED); /* usable again, in the same step */
     lab_tick(l, NODE_UNREACHABLE_MS); /* and its silence is noticed again */
     assert_true(world_node(l->w, 1)->unreachable);
+    lab_free(l);
+}
+
+/* AGT4, AGT5, AGT8, AGT17: whoever is back before the day is over finds all as it was,
+ * however long it ran before: same attempt, same wish, nothing started elsewhere. */
+static void agt4_agt5_agt8_agt17_back_in_time(void **state)
+{
+    (void)state;
+    static const struct { int64_t ran_ms, silent_ms; } AWAY[] = {
+        {3600000, 1000}, {5000, 40000}, {5000, 60000}, {5000, NODE_LOST_MS - 1}};
+    for (size_t i = 0; i < ARRAY_LEN(AWAY); i++) {
+        struct lab *l = lab_new(BLOCKED_STOP);
+        struct session req = lab_request(1, 1, 1, 0);
+        uint32_t n1 = lab_join(l, "n1", 4, 8, 0);
+        uint64_t id = lab_run(l, &req);
+        lab_settle(l);
+        l->now_ms += AWAY[i].ran_ms;
+        lab_report(l, n1);
+        (void)lab_join(l, "n2", 4, 8, 0); /* room elsewhere */
+        lab_tick(l, AWAY[i].silent_ms);
+        assert_int_equal(lab_state(l, id), SESSION_RUNNING);
+        lab_report(l, n1);
+        assert_int_equal(lab_state(l, id), SESSION_RUNNING);
+        assert_int_equal(lab_stored(l, id)->attempt, 1);
+        assert_int_equal(lab_want(l, n1, id, 0), WANT_RUN);
+        assert_int_equal(lab_rows(l), 1);
+        lab_free(l);
+    }
+}
+
+/* GNG7: a member's node is silent: it is said as soon as the limit allows. */
+static void gng7_a_gang_without_one_of_its_nodes(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    struct session pair = lab_request(2, 4, 1, 0);
+    uint32_t n1 = lab_join(l, "n1", 4, 8, 0);
+    (void)lab_join(l, "n2", 4, 8, 0);
+    uint64_t id = lab_run(l, &pair);
+    lab_settle(l);
+    l->now_ms += NODE_UNREACHABLE_MS;
+    lab_report(l, n1);
+    struct why why = {0};
+    char text[256];
+    struct strbuf b;
+    strbuf_init(&b, sizeof(text));
+    explain_session(l->w, world_session(l->w, id), &why);
+    explain_text(l->w, world_session(l->w, id), &why, &b);
+    text_clip(text, sizeof(text), strbuf_str(&b));
+    strbuf_done(&b);
+    assert_non_null(strstr(text, "n2 (unreachable)"));
+    assert_null(strstr(text, "n1 (unreachable)"));
+    lab_free(l);
+}
+
+/* CLK11: each wait has a deadline of its own, counted from its own start. */
+static void clk11_every_attempt_waits_anew(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    struct session req = lab_request(1, 1, 1, 0);
+    uint32_t n1 = lab_join(l, "n1", 8, 8, 0);
+    uint64_t id = lab_run(l, &req);
+    for (uint32_t attempt = 1; attempt <= 4; attempt++) {
+        assert_int_equal(lab_stored(l, id)->attempt, attempt);
+        assert_int_equal(lab_stored(l, id)->deadline_ms, l->now_ms + 60000);
+        l->now_ms += 59999;
+        lab_report_at(l, n1, 0);
+        assert_int_equal(lab_stored(l, id)->attempt, attempt);
+        lab_tick(l, 1);
+    }
     lab_free(l);
 }
 
@@ -277,8 +349,11 @@ int main(void)
         cmocka_unit_test(outcomes_of_time),
         cmocka_unit_test(reserved),
         cmocka_unit_test(the_event_comes_first),
-        cmocka_unit_test(time_never_goes_back),
+        cmocka_unit_test(clk5_time_never_goes_back),
         cmocka_unit_test(agt1_silence_stops_nothing),
+        cmocka_unit_test(agt4_agt5_agt8_agt17_back_in_time),
+        cmocka_unit_test(gng7_a_gang_without_one_of_its_nodes),
+        cmocka_unit_test(clk11_every_attempt_waits_anew),
         cmocka_unit_test(silence_counts_from_the_start),
         cmocka_unit_test(lost_after_a_day),
         cmocka_unit_test(lost_then_forgotten),
