@@ -135,6 +135,7 @@ void committer_free(struct committer *c)
     pthread_cond_signal(&c->work);
     pthread_mutex_unlock(&c->lock);
     CHECK(pthread_join(c->thread, NULL) == 0);
+    net_loop_unpost(c->loop, c); /* the loop may go on without us */
     pthread_cond_destroy(&c->work);
     pthread_mutex_destroy(&c->lock);
     mem_free(c);

@@ -226,6 +226,14 @@ void net_loop_post(struct net_loop *l, void (*fn)(void *arg), void *arg)
     uv_async_send(&l->async);
 }
 
+void net_loop_unpost(struct net_loop *l, const void *arg)
+{
+    pthread_mutex_lock(&l->lock);
+    for (uint32_t i = l->posted.n; i-- > 0;)
+        if (l->posted.v[i].arg == arg) VEC_REMOVE(&l->posted, i);
+    pthread_mutex_unlock(&l->lock);
+}
+
 void net_loop_defer(struct net_loop *l, void (*fn)(void *arg), void *arg)
 {
     VEC_PUSH(&l->deferred, ((struct call){fn, arg}));

@@ -34,6 +34,8 @@ int64_t net_wall_ms(void);                       /* CLOCK_REALTIME, for people *
 
 /* Thread-safe: fn(arg) is called on the loop's thread, in order of posting. */
 void net_loop_post(struct net_loop *l, void (*fn)(void *arg), void *arg);
+/* Who goes before its calls came takes them back; nobody may post for it any more. */
+void net_loop_unpost(struct net_loop *l, const void *arg);
 /* Same thread: fn(arg) is called at the end of this turn, before the hook. */
 void net_loop_defer(struct net_loop *l, void (*fn)(void *arg), void *arg);
 /* The hook is called once at the end of each turn, after the callbacks of that

@@ -132,6 +132,19 @@ static void posts(void **state)
     assert_string_equal(order, "xy");
 }
 
+static void what_was_posted_can_be_taken_back(void **state)
+{
+    (void)state;
+    static const char gone[] = "g";
+    net_loop_post(loop, note, (void *)(uintptr_t)gone);
+    net_loop_post(loop, note, "x");
+    net_loop_post(loop, note, (void *)(uintptr_t)gone);
+    net_loop_unpost(loop, gone);
+    net_loop_post(loop, note, "y");
+    WAIT(loop, n_order == 2);
+    assert_string_equal(order, "xy");
+}
+
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
 static void work(void *arg)
@@ -243,7 +256,8 @@ static void what_is_due_at_once_is_not_waited_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(timers), CASE(timer_frees_itself), CASE(deferred), CASE(posts), CASE(workers),
+        CASE(timers), CASE(timer_frees_itself), CASE(deferred), CASE(posts),
+        CASE(what_was_posted_can_be_taken_back), CASE(workers),
         CASE(signals), CASE(watches), CASE(runs_and_stops),
         CASE(what_is_due_at_once_is_not_waited_for),
     };
