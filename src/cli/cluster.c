@@ -7,8 +7,6 @@
 #include "cli/say.h"
 #include "cli/table.h"
 
-enum { OUT_MAX = 64 * 1024 * 1024 };
-
 /* "rota node ls" -> the table's row for "ls"; shifts argv so that it stands first. */
 struct sub {
     const char *name, *summary;
@@ -133,8 +131,9 @@ static void show_amount(struct strbuf *b, const char *key, const struct node_vie
     strbuf_fmt(b, ", %lld of %lld GPU\n", (long long)v->used.gpu, (long long)v->capacity.gpu);
 }
 
-static void show_node(const struct node_view *v, struct strbuf *b)
+static void show_node(const void *object, struct strbuf *b)
 {
+    const struct node_view *v = object;
     strbuf_fmt(b, "%-10s %s (group %s)\n%-10s %s", "node", v->name, v->group, "state", v->state);
     if (v->silent_ms > 5000) {
         strbuf_puts(b, ", silent for ");
@@ -164,28 +163,13 @@ static void show_node(const struct node_view *v, struct strbuf *b)
 
 static int node_show(int argc, char **argv)
 {
+    static const struct list_one_look look = {.object = &wire_node_view, .text = show_node,
+                                              .name_at = offsetof(struct node_view, name)};
     struct names_args a = {.least = 1, .most = 1, .what = "node"};
     verb_parse(&node_show_argp, argc, argv, EXIT_USAGE, &a);
-    if (!verb_open(&a.common)) return EXIT_FAILED;
-    AUTO_STRBUF struct strbuf target, text;
+    AUTO_STRBUF struct strbuf target;
     args_target(&target, "nodes", a.names[0], "");
-    strbuf_init(&text, OUT_MAX);
-    struct node_view v;
-    struct err err = {0};
-    int code = 0;
-    if (api_get(a.common.api, target.p, &wire_node_view, &v, &err) < 0) {
-        code = say_err(&err, EXIT_FAILED);
-    } else {
-        if (a.common.output == OUTPUT_JSON || a.common.output == OUTPUT_YAML) {
-            code = verb_print(&a.common, &wire_node_view, &v);
-        } else {
-            show_node(&v, &text);
-            say_out(strbuf_str(&text));
-        }
-        wire_free(&wire_node_view, &v);
-    }
-    verb_close(&a.common);
-    return code;
+    return list_one_run(&a.common, target.p, &look);
 }
 
 #define NODE_ORDER(fn, verb, past, text) \

@@ -4,6 +4,7 @@
 #include "cli/list.h"
 
 #include "base/check.h"
+#include "base/mem.h"
 #include "cli/say.h"
 
 enum { TEXT_MAX = 256 * 1024 * 1024 };
@@ -66,6 +67,29 @@ int list_run(struct common *c, const char *target, const struct list_look *look)
         code = print_list(c, look, &list);
         wire_free(look->list, &list);
     }
+    verb_close(c);
+    return code;
+}
+
+int list_one_run(struct common *c, const char *target, const struct list_one_look *look)
+{
+    struct err err = {0};
+    int code = 0;
+    if (!verb_open(c)) return EXIT_FAILED;
+    AUTO_STRBUF struct strbuf text;
+    char *object = mem_alloc(look->object->size);
+    strbuf_init(&text, TEXT_MAX);
+    if (api_get(c->api, target, look->object, object, &err) < 0) {
+        code = say_err(&err, EXIT_FAILED);
+    } else {
+        bool data = c->output == OUTPUT_JSON || c->output == OUTPUT_YAML;
+        if (data) code = verb_print(c, look->object, object);
+        else if (c->output == OUTPUT_NAME) strbuf_fmt(&text, "%s\n", object + look->name_at);
+        else look->text(object, &text);
+        if (!data) say_out(strbuf_str(&text));
+        wire_free(look->object, object);
+    }
+    mem_free(object);
     verb_close(c);
     return code;
 }

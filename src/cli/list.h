@@ -1,4 +1,4 @@
-/* cli/list.h - a list of the API as one answer, printed in the form that was asked for. */
+/* cli/list.h - a list or one object of the API, printed in the form that was asked for. */
 #ifndef CLI_LIST_H
 #define CLI_LIST_H
 #include "cli/table.h"
@@ -14,6 +14,14 @@ struct list_look {
 
 /* Opens the API, asks, prints and closes; the exit code. */
 int list_run(struct common *c, const char *target, const struct list_look *look);
+
+struct list_one_look {
+    const struct wire_table *object;
+    void (*text)(const void *object, struct strbuf *b);
+    uint32_t name_at;
+};
+int list_one_run(struct common *c, const char *target, const struct list_one_look *look);
+
 void list_print_table(const struct common *c, const struct table *t);
 
 #endif

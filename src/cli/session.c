@@ -66,8 +66,9 @@ static void show_times(struct strbuf *b, const struct session_view *v)
     strbuf_putc(b, '\n');
 }
 
-static void show_session(const struct session_view *v, struct strbuf *b)
+static void show_session(const void *object, struct strbuf *b)
 {
+    const struct session_view *v = object;
     char text[256];
     bool ended = v->state == SESSION_ENDED;
     line(b, "session", v->id);
@@ -102,29 +103,13 @@ static void show_session(const struct session_view *v, struct strbuf *b)
 
 int verb_show(int argc, char **argv)
 {
+    static const struct list_one_look look = {.object = &wire_session_view, .text = show_session,
+                                              .name_at = offsetof(struct session_view, id)};
     struct names_args a = {.least = 1, .most = 1, .what = "session"};
     verb_parse(&show_argp, argc, argv, EXIT_USAGE, &a);
-    if (!verb_open(&a.common)) return EXIT_FAILED;
-    AUTO_STRBUF struct strbuf target, text;
+    AUTO_STRBUF struct strbuf target;
     args_target(&target, "sessions", a.names[0], "");
-    strbuf_init(&text, OUT_MAX);
-    struct session_view v;
-    struct err err = {0};
-    int code = 0;
-    if (api_get(a.common.api, target.p, &wire_session_view, &v, &err) < 0) {
-        code = say_err(&err, EXIT_FAILED);
-    } else {
-        if (a.common.output >= OUTPUT_JSON && a.common.output != OUTPUT_NAME) {
-            code = verb_print(&a.common, &wire_session_view, &v);
-        } else {
-            if (a.common.output == OUTPUT_NAME) strbuf_fmt(&text, "%s\n", v.id);
-            else show_session(&v, &text);
-            say_out(strbuf_str(&text));
-        }
-        wire_free(&wire_session_view, &v);
-    }
-    verb_close(&a.common);
-    return code;
+    return list_one_run(&a.common, target.p, &look);
 }
 
 /* ---- why ---- */
@@ -134,8 +119,9 @@ static const char why_doc[] =
     "Examples:\n  rota why s17\n  rota why night -o json";
 static const struct argp why_argp = {NULL, args_pass_input, "SESSION", why_doc, args_output, 0, 0};
 
-static void show_why(const struct why_view *w, struct strbuf *b)
+static void show_why(const void *object, struct strbuf *b)
 {
+    const struct why_view *w = object;
     strbuf_fmt(b, "%s is %s: ", w->name, session_state_name(w->state));
     term_safe(b, str_of(w->text[0] ? w->text : "nothing holds it"));
     strbuf_putc(b, '\n');
@@ -155,28 +141,13 @@ static void show_why(const struct why_view *w, struct strbuf *b)
 
 int verb_why(int argc, char **argv)
 {
+    static const struct list_one_look look = {.object = &wire_why_view, .text = show_why,
+                                              .name_at = offsetof(struct why_view, session)};
     struct names_args a = {.least = 1, .most = 1, .what = "session"};
     verb_parse(&why_argp, argc, argv, EXIT_USAGE, &a);
-    if (!verb_open(&a.common)) return EXIT_FAILED;
-    AUTO_STRBUF struct strbuf target, text;
+    AUTO_STRBUF struct strbuf target;
     args_target(&target, "sessions", a.names[0], "/why");
-    strbuf_init(&text, OUT_MAX);
-    struct why_view w;
-    struct err err = {0};
-    int code = 0;
-    if (api_get(a.common.api, target.p, &wire_why_view, &w, &err) < 0) {
-        code = say_err(&err, EXIT_FAILED);
-    } else {
-        if (a.common.output == OUTPUT_JSON || a.common.output == OUTPUT_YAML) {
-            code = verb_print(&a.common, &wire_why_view, &w);
-        } else {
-            show_why(&w, &text);
-            say_out(strbuf_str(&text));
-        }
-        wire_free(&wire_why_view, &w);
-    }
-    verb_close(&a.common);
-    return code;
+    return list_one_run(&a.common, target.p, &look);
 }
 
 /* ---- history ---- */
