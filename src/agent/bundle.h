@@ -22,7 +22,7 @@ struct bundle_host { /* the same for every container of this node */
 
 /* `root` is the absolute path of the root file system once mounted. */
 int bundle_config(const struct bundle_host *h, const struct container_spec *spec,
-                  const char *root, struct strbuf *out, struct err *err);
+                  const char *root, struct strbuf *b, struct err *err);
 /* The process of `exec`: as the container's own, with another command. */
 struct bundle_process {
     uint32_t uid, gid;
@@ -31,7 +31,7 @@ struct bundle_process {
     const char *const *envp;
     bool tty;
 };
-int bundle_exec(const struct bundle_host *h, const struct bundle_process *p, struct strbuf *out,
+int bundle_exec(const struct bundle_host *h, const struct bundle_process *p, struct strbuf *b,
                 struct err *err);
 
 #endif

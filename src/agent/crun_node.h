@@ -27,7 +27,7 @@ struct crun_node {
     bool slow; /* the probe asked for the runtime's documented way */
 };
 
-int crun_node_open(const struct driver_config *config, struct crun_node *ret, struct err *err);
+int crun_node_open(const struct driver_config *config, struct crun_node *n, struct err *err);
 void crun_node_close(struct crun_node *n);
 /* Switches to the documented way: the filter as JSON, the runtime's own start. */
 void crun_node_slow(struct crun_node *n);
