@@ -62,6 +62,21 @@ static void reads_in_order_and_goes_on(void **state)
     test_dir_free(f.dir);
 }
 
+/* CLK10: a line's place is that of its number, whatever the clocks said. */
+static void clk10_clocks_that_go_back(void **state)
+{
+    struct log_fixture f;
+    (void)state;
+    test_dir_new(f.dir);
+    open_log(&f);
+    test_append(f.dir, F0, "000000000000 000000000009 00000000000009 o F first\n"
+                           "000000000001 000000000003 00000000000002 o F then\n"
+                           "000000000002 000000000003 00000000000001 o F last\n");
+    expect(f.r, "first\nthen\nlast\n");
+    logread_free(f.r);
+    test_dir_free(f.dir);
+}
+
 static void a_torn_line_waits_for_its_end(void **state)
 {
     struct log_fixture f;
@@ -259,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_in_order_and_goes_on),
+        cmocka_unit_test(clk10_clocks_that_go_back),
         cmocka_unit_test(a_torn_line_waits_for_its_end),
         cmocka_unit_test(a_torn_end_is_left_behind_at_the_next_file),
         cmocka_unit_test(follows_rotation_in_order_of_numbers),

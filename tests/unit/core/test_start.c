@@ -243,6 +243,38 @@ static void ses1_ses10_failed_starts(void **state)
     lab_free(l);
 }
 
+/* SES5: the node refuses what it was given: that is heard, the session waits once and
+ * for longer each time, and where another node has room by then it goes there. */
+static void ses5_refused_by_the_node(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_SKIP);
+    uint32_t n1 = lab_join(l, "n1", 4, 8, 1);
+    struct session asks = lab_request(1, 1, 1, 1);
+    struct member_end end = {.exit_code = -1, .detail = "no free device"};
+    uint64_t id = lab_run(l, &asks);
+    lab_set(l, n1, id, 0, MEMBER_FAILED, &end);
+    lab_report(l, n1);
+    lab_forget(l, n1, id);
+    assert_int_equal(lab_state(l, id), SESSION_PENDING);
+    assert_int_equal(lab_rows(l), 0);
+    for (int64_t ms = 0; ms < SESSION_BACKOFF_FIRST_MS - 1000; ms += 1000) {
+        l->now_ms += 1000;
+        lab_report(l, n1); /* room is there all the time: no loop */
+        assert_int_equal(lab_stored(l, id)->attempt, 1);
+    }
+    lab_step(l, &(struct event){.kind = EVENT_NODE_CORDON, .u.cordon = {1, true}});
+    uint32_t n2 = lab_join(l, "n2", 4, 8, 1);
+    lab_tick(l, 1000);
+    assert_int_equal(lab_stored(l, id)->attempt, 2);
+    lab_act(l, n2);
+    lab_settle(l);
+    assert_int_equal(lab_state(l, id), SESSION_RUNNING);
+    assert_int_equal(lab_want(l, n2, id, 0), WANT_RUN);
+    assert_int_equal(world_session(l->w, id)->failed_starts, 0);
+    lab_free(l);
+}
+
 static void fatal_is_not_tried_again(void **state)
 {
     (void)state;
@@ -389,7 +421,7 @@ int main(void)
         cmocka_unit_test(a_running_member_that_never_ran),
         cmocka_unit_test(a_member_may_leave),
         cmocka_unit_test(ses1_ses10_failed_starts),
-        cmocka_unit_test(fatal_is_not_tried_again),
+        cmocka_unit_test(ses5_refused_by_the_node), cmocka_unit_test(fatal_is_not_tried_again),
         cmocka_unit_test(a_revoked_attempt_holds),
         cmocka_unit_test(old_turns_prove_nothing),
         cmocka_unit_test(agt13_deleted_containers),

@@ -128,6 +128,7 @@ static void the_live_one_of_a_name_comes_first(void **state)
     rig_done(&r);
 }
 
+/* CLK10: also while the date goes backwards. */
 static void history_resumes_after_a_cursor(void **state)
 {
     (void)state;
@@ -138,7 +139,7 @@ static void history_resumes_after_a_cursor(void **state)
         struct store_turn t = rig_turn(&r);
         for (uint32_t i = 0; i < turn; i++) {
             struct history h = {.what = HISTORY_STATE, .session = 1 + i, .node = 2, .actor = 1,
-                                .state = SESSION_RUNNING, .attempt = turn, .wall_ms = 5,
+                                .state = SESSION_RUNNING, .attempt = turn, .wall_ms = 5000 - turn,
                                 .now_ms = 6};
             text_fmt(h.text, sizeof(h.text), "turn %u line %u", turn, i);
             store_turn_op(&t, STORE_ADD_HISTORY)->u.history = h;
