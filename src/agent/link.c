@@ -169,6 +169,7 @@ static void on_answer(void *arg, const struct http_answer *a)
     s->backoff_ms = s->o.retry_ms;
     if (!s->connected) {
         s->connected = true;
+        net_timer_stop(s->timer); /* a pause after another call's failure is over */
         log_event(LOG_INFO, "sync.connected", LOG_S("manager", s->o.manager),
                   LOG_U("turn", s->turn));
     }

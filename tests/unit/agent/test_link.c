@@ -21,6 +21,7 @@ struct fixture {
     struct link *link;
     char url[64], saved[33];
     uint64_t epoch;
+    int64_t retry_ms; /* 0: 10 */
     struct http_req *held[HELD_MAX]; /* in the order they came */
     struct sync_request rq[HELD_MAX];
     uint32_t n_held;
@@ -65,7 +66,7 @@ static void agent_start(struct fixture *f, const char *incarnation)
 {
     struct err err = {0};
     struct link_opts o = {.manager = f->url, .boot_id = "boot", .epoch = ++f->epoch, .poll_ms = 300,
-                          .slack_ms = 200, .retry_ms = 10, .arg = f,
+                          .slack_ms = 200, .retry_ms = f->retry_ms ? f->retry_ms : 10, .arg = f,
                           .on_incarnation = on_incarnation};
     TEXT_SET(o.identity.name, STR("n1"));
     TEXT_SET(o.identity.cluster, STR(CLUSTER));
@@ -253,6 +254,29 @@ static void a_change_takes_the_slot_of_a_call_that_failed(void **state)
     fixture_done(&f);
 }
 
+/* The manager is there after all: what waits does not wait out the pause. */
+static void an_answer_ends_the_pause_after_a_failure(void **state)
+{
+    struct fixture f;
+    struct link_state st = {0};
+    bool never = false;
+    (void)state;
+    fixture_init(&f);
+    agent_stop(&f);
+    f.retry_ms = 20000;
+    agent_start(&f, INC);
+    request(&f, 0);
+    answer(&f, 0, &(struct reply){.turn = 1, .w = {{7, WANT_RUN, SLEEP}}, .n = 1});
+    wait_phase(&f, 7, MEMBER_RUNNING);
+    request(&f, 2);
+    lose(&f, 2);
+    for (; st.failures == 0; link_state_get(f.link, &st)) net_loop_run_until(f.loop, &never, 1);
+    assert_non_null(f.held[1]);
+    answer(&f, 1, &(struct reply){.turn = 1, .w = {{7, WANT_RUN, NULL}}, .n = 1});
+    assert_int_equal(request(&f, 3)->members.n, 1);
+    fixture_done(&f);
+}
+
 static void late_and_double_answers_change_nothing(void **state)
 {
     struct fixture f;
@@ -437,6 +461,7 @@ int main(void)
         cmocka_unit_test(reports_all_and_receives_all),
         cmocka_unit_test(a_change_goes_out_beside_the_held_poll),
         cmocka_unit_test(a_change_takes_the_slot_of_a_call_that_failed),
+        cmocka_unit_test(an_answer_ends_the_pause_after_a_failure),
         cmocka_unit_test(late_and_double_answers_change_nothing),
         cmocka_unit_test(MGR_away_touches_nothing_and_is_asked_again),
         cmocka_unit_test(an_unanswered_call_is_given_up),
