@@ -195,6 +195,9 @@ void oracle_stop(struct cluster *c, const struct event_stop *e)
     const struct session *s = world_session(c->leader.w, e->session);
     if (s && e->grace_ms >= 0 && s->grace_ms > e->grace_ms)
         cluster_broken(c, "s%llu is given more time than asked for", (unsigned long long)s->id);
+    int64_t alarm_ms = c->leader.w->now_ms + e->grace_ms + SESSION_ALARM_AFTER_MS;
+    if (s && e->grace_ms >= 0 && s->state == SESSION_STOPPING && s->deadline_ms > alarm_ms)
+        cluster_broken(c, "s%llu is missed too late", (unsigned long long)s->id);
 }
 
 /* ---- what an agent does */
