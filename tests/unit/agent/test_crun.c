@@ -291,7 +291,7 @@ static void it_sees_what_it_should(void **state)
 
 static void it_starts_where_it_is_told(void **state)
 {
-    static const char *const dirs[] = {"/work/deep/er", "/tmp", "/usr/lib", "/home/me/data"};
+    static const char *const dirs[] = {"/jobs/deep/er", "/tmp", "/usr/lib", "/home/me/data"};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
         char want[64];
