@@ -70,8 +70,8 @@ struct http_stream_ops {
 };
 struct http_call *http_call_stream(struct http_client *c, const struct http_request *rq,
                                    const struct http_stream_ops *ops, void *arg);
-void http_call_pause(struct http_call *call);  /* streams: back-pressure */
-void http_call_resume(struct http_call *call);
+void http_call_pause(struct http_call *k);  /* streams: back-pressure */
+void http_call_resume(struct http_call *k);
 
 /* Asks for an upgrade on a fresh connection.  conn is NULL unless the answer was
  * 101 with that protocol: then it is the caller's, paused and without deadlines;
@@ -83,7 +83,7 @@ struct http_call *http_call_upgrade(struct http_client *c, const struct http_req
                                     void *arg);
 /* No callback comes any more; the peer sees the connection close.  NULL is fine;
  * must not be used after the call's callback was called. */
-void http_call_cancel(struct http_call *call);
+void http_call_cancel(struct http_call *k);
 
 /* ---- server-sent events ---- */
 /* Cuts a stream into events; feed it from on_data.  Lines end in LF, CRLF or CR. */

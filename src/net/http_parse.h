@@ -64,10 +64,10 @@ int64_t http_scan(struct http_scan *s, const char *p, size_t n);
 
 /* `head` is what http_scan measured.  0, or ERR_INVALID, ERR_LIMIT (too many
  * headers, too long a target), ERR_UNSUPPORTED (not HTTP/1.x, unknown transfer
- * coding).  err->text says what was wrong.  *ret is written in any case. */
-int http_parse_request(struct str head, struct http_head *ret, struct err *err);
+ * coding).  err->text says what was wrong.  *h is written in any case. */
+int http_parse_request(struct str head, struct http_head *h, struct err *err);
 /* to: the method it answers; decides whether a body follows. */
-int http_parse_response(struct str head, enum http_method to, struct http_head *ret,
+int http_parse_response(struct str head, enum http_method to, struct http_head *h,
                         struct err *err);
 /* The HTTP status that tells a client about a failed parse: 400, 414, 431, 501, 505. */
 int http_parse_status(const struct err *err);
