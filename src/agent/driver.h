@@ -37,8 +37,8 @@ struct container_spec {
     int64_t limit_ms;           /* time limit from the start; 0: none */
     int64_t grace_ms;           /* SIGTERM to SIGKILL */
     bool stdin_open, tty;
-    struct claim claim;         /* what it holds of the node, as the manager counts */
-    uint32_t simulated_devices; /* mask; only told to the job by environment */
+    struct claim claim;         /* what it holds of the node, as the manager counts; its devices
+                                 * are simulated: only told to the job, by environment */
 };
 
 /* What the driver found out about this node's isolation, for the node's state. */

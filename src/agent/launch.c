@@ -172,8 +172,7 @@ int launch_make(const struct body *b, struct member_ref ref, const char *incarna
     c->grace_ms = b->sync.grace_ms;
     c->stdin_open = b->spec.stdin_open;
     c->tty = b->spec.tty;
-    c->simulated_devices = mask_of(&b->sync, ref.member);
-    c->claim = (struct claim){role->cpu_milli, role->mem_bytes, c->simulated_devices};
+    c->claim = (struct claim){role->cpu_milli, role->mem_bytes, mask_of(&b->sync, ref.member)};
     return 0;
 }
 

@@ -103,7 +103,7 @@ static void gang_with_roles(void **state)
     assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 0}, "i", &l, &err), 0);
     assert_string_equal(l.spec.argv[0], "chief");
     assert_string_equal(l.spec.hostname, "s17-0");
-    assert_int_equal(l.spec.simulated_devices, 0x12);
+    assert_int_equal(l.spec.claim.devices, 0x12);
     expect_env(&l, "ROTA_GPUS", "1,4");
     expect_env(&l, "ROTA_NODES", "3");
     expect_env(&l, "ROTA_MASTER_ADDR", "s17-0");
