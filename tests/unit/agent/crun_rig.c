@@ -67,6 +67,22 @@ void rig_open(struct rig *r)
     rig_start_agent(r);
 }
 
+struct rig rig;
+
+int rig_setup(void **state)
+{
+    (void)state;
+    rig_open(&rig);
+    return 0;
+}
+
+int rig_teardown(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
 struct container_spec rig_spec(struct rig *r, const char *const *argv)
 {
     static const char *const envp[] = {"PATH=/usr/bin:/bin", "HOME=/home/me", NULL};

@@ -21,6 +21,10 @@ int64_t rig_ms(int64_t ms);
 bool rig_slow(void); /* it says so */
 void rig_open(struct rig *r);
 void rig_close(struct rig *r); /* checks that nothing at all is left */
+/* The one rig of a test program, for its group of tests. */
+extern struct rig rig;
+int rig_setup(void **state);
+int rig_teardown(void **state);
 /* The agent ends; its containers do not. */
 void rig_stop_agent(struct rig *r);
 void rig_start_agent(struct rig *r);

@@ -16,22 +16,6 @@
 #include "net/loop.h"
 #include "wire/carry.h"
 
-static struct rig rig;
-
-static int open_rig(void **state)
-{
-    (void)state;
-    rig_open(&rig);
-    return 0;
-}
-
-static int close_rig(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
 static void expect_output(struct member_ref ref, char stream, const char *text)
 {
     size_t n;
@@ -446,5 +430,5 @@ int main(void)
         cmocka_unit_test(the_documented_slow_way_works_too),
         cmocka_unit_test(the_node_says_what_it_proved),
     };
-    return cmocka_run_group_tests(tests, open_rig, close_rig);
+    return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }

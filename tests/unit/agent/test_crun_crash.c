@@ -18,22 +18,6 @@
 
 #define KILLS (rig_slow() ? 8 : 25)
 
-static struct rig rig;
-
-static int open_rig(void **state)
-{
-    (void)state;
-    rig_open(&rig);
-    return 0;
-}
-
-static int close_rig(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
 static void expect_output(struct member_ref ref, const char *text)
 {
     size_t n;
@@ -542,5 +526,5 @@ int main(void)
         cmocka_unit_test(a_hung_supervisor_is_overruled),
         cmocka_unit_test(a_supervisor_that_never_greets_counts_as_lost),
     };
-    return cmocka_run_group_tests(tests, open_rig, close_rig);
+    return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }

@@ -16,7 +16,6 @@
 #include "host/file.h"
 #include "host/memo.h"
 
-static struct rig rig;
 static struct cgroup_host host;
 
 static int open_rig(void **state)
@@ -24,13 +23,6 @@ static int open_rig(void **state)
     (void)state;
     rig_open(&rig);
     return cgroup_host_open(rig.state_dir, &host, NULL);
-}
-
-static int close_rig(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
 }
 
 static struct cgroup_set groups_of(struct member_ref ref)
@@ -132,5 +124,5 @@ int main(void)
         cmocka_unit_test(the_container_is_inside_and_its_supervisor_is_not),
         cmocka_unit_test(what_is_frozen_ends_too),
     };
-    return cmocka_run_group_tests(tests, open_rig, close_rig);
+    return cmocka_run_group_tests(tests, open_rig, rig_teardown);
 }

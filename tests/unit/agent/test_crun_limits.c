@@ -11,22 +11,6 @@
 #include "crun_rig.h"
 #include "net/loop.h"
 
-static struct rig rig;
-
-static int open_rig(void **state)
-{
-    (void)state;
-    rig_open(&rig);
-    return 0;
-}
-
-static int close_rig(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
 static void memory_is_limited_and_oom_is_told(void **state)
 {
     (void)state;
@@ -164,5 +148,5 @@ int main(void)
         cmocka_unit_test(output_is_whole_at_ten_thousand_lines_a_second),
         cmocka_unit_test(a_flood_rotates_and_keeps_counting),
     };
-    return cmocka_run_group_tests(tests, open_rig, close_rig);
+    return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }

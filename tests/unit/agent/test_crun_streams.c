@@ -21,22 +21,6 @@
 #include "wire/objects.h"
 #include "wire/table.h"
 
-static struct rig rig;
-
-static int open_rig(void **state)
-{
-    (void)state;
-    rig_open(&rig);
-    return 0;
-}
-
-static int close_rig(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
 /* ---- a client of exec ---- */
 
 struct client {
@@ -460,5 +444,5 @@ int main(void)
         cmocka_unit_test(a_job_on_a_terminal),
         cmocka_unit_test(a_closed_input_says_so),
     };
-    return cmocka_run_group_tests(tests, open_rig, close_rig);
+    return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }
