@@ -104,11 +104,11 @@ static void open_world(struct bench *b)
     const char *why = NULL;
     b->w = world_new();
     b->now_ms = 1;
+    struct group g = group_make(1, "g", b->blocked);
     bool fine = world_put_domain(b->w, &(struct domain){.id = 1, .name = "d"}) &&
                 world_put_project(b->w, &(struct project){.id = 1, .domain = 1, .name = "p"}) &&
                 world_put_user(b->w, &(struct user){.id = 1, .domain = 1, .name = "u"}) &&
-                world_put_group(b->w, &(struct group){.id = 1, .name = "g",
-                                                      .on_blocked = b->blocked});
+                world_put_group(b->w, &g);
     CHECK(fine);
     fine = world_ready(b->w, &why);
     CHECK(fine);

@@ -266,7 +266,8 @@ void on_group_put(struct draft *d)
         return;
     }
     if (in->on_blocked < BLOCKED_STOP || in->on_blocked >= BLOCKED_KINDS) {
-        draft_refuse(d, VERDICT_BAD_VALUE, "on_blocked", "on_blocked: expected stop or skip");
+        draft_refuse(d, VERDICT_BAD_VALUE, "on_blocked",
+                     "on_blocked: expected stop, skip or backfill");
         return;
     }
     for (int k = KIND_BATCH; k < SESSION_KINDS; k++) {
@@ -274,6 +275,10 @@ void on_group_put(struct draft *d)
         draft_refuse(d, VERDICT_BAD_VALUE, "time_limit_ms",
                      "time_limit_ms: expected 0 to %lld, got %lld", (long long)EVENT_TIME_MAX_MS,
                      (long long)in->time_limit_ms[k]);
+        return;
+    }
+    if (!group_sane(in)) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "", "a value of the group is out of its range");
         return;
     }
     struct group *g = world_group_named(w, str_of(in->name));
@@ -289,10 +294,10 @@ void on_group_put(struct draft *d)
     if (added) {
         g = world_add_group(w);
         g->id = w->groups.n;
-        copy_text(g->name, sizeof(g->name), in->name);
     }
-    g->on_blocked = in->on_blocked;
-    memcpy(g->time_limit_ms, in->time_limit_ms, sizeof(g->time_limit_ms));
+    struct group next = *in; /* its number stays, its name is the one it was found by */
+    next.id = g->id;
+    *g = next;
     draft_group(d, g);
     struct history *h = draft_history(d, HISTORY_GROUP);
     text_fmt(h->text, sizeof(h->text), "%s %s: %s", g->name, added ? "added" : "changed",

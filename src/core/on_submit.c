@@ -168,7 +168,9 @@ static struct session request_of(const struct event_submit *e)
         .user = in->user, .project = in->project, .group = in->group, .kind = in->kind,
         .priority = in->priority, .one_node = in->one_node, .stop_on_member = in->stop_on_member,
         .n_roles = in->n_roles, .time_limit_ms = in->time_limit_ms, .grace_ms = in->grace_ms,
-        .pending_timeout_ms = in->pending_timeout_ms,
+        .pending_timeout_ms = in->pending_timeout_ms, .preemptible = in->preemptible,
+        .hold = in->hold, .strategy = in->strategy, .where = in->where,
+        .restart_max = in->restart_max, .start_after_ms = in->start_after_ms,
     };
     memcpy(s.name, in->name, sizeof(s.name));
     for (uint32_t i = 0; i < in->n_roles && i < SESSION_ROLES_MAX; i++) s.roles[i] = in->roles[i];

@@ -11,6 +11,7 @@
 #include "core/model/order.h"
 #include "core/model/timers.h"
 #include "core/sched/pass.h"
+#include "core/sched/sched.h"
 #include "core/transition.h"
 
 static const char *const VERDICT_NAMES[] = {
@@ -100,7 +101,8 @@ void step(struct world *w, const struct event *ev, struct effects *out)
     dispatch(&d);
     d.actor = 0; /* who ends one session did not start the next */
     on_time(&d);
-    out->more = pass_run(w, &(struct pass_sink){.placed = placed, .arg = &d});
+    if (!ev->more_coming) out->more = pass_run(w, &(struct pass_sink){.placed = placed, .arg = &d});
+    sched_sync(w);
     draft_finish(&d);
 }
 

@@ -52,6 +52,7 @@ struct event {
     int64_t now_ms;  /* core time; earlier than the world's is taken as the world's */
     int64_t wall_ms; /* for people; no decision reads it */
     uint32_t actor;  /* user id, 0: the system */
+    bool more_coming; /* another event of this very instant follows: the pass waits for it */
     union {
         struct event_submit submit;
         struct event_stop stop;

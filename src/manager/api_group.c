@@ -49,7 +49,8 @@ void api_group_put(struct api_call *c)
     if (!api_query_only(c, none) || !api_body(c, &wire_group_request, &rq)) return;
     if (!api_accepting(c)) return;
     const struct group *have = world_group_named(turns_world(c->m->turns), c->id);
-    struct group g = {.on_blocked = BLOCKED_STOP};
+    struct group g = {0};
+    group_defaults(&g);
     if (have) g = *have;
     if (!have && (!str_is_name(c->id, 63) || !TEXT_SET(g.name, c->id))) {
         answer_now(c->m, c->req, 400, "invalid", "name",

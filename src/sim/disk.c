@@ -6,9 +6,8 @@ void disk_init(struct disk *d)
 {
     memset(d, 0, sizeof(*d));
     struct group *g = VEC_ADD(&d->groups);
-    g->id = 1;
-    CHECK(TEXT_SET(g->name, STR("default")));
-    g->on_blocked = BLOCKED_STOP;
+    *g = group_make(1, "default", BLOCKED_STOP);
+    for (int k = KIND_BATCH; k < SESSION_KINDS; k++) g->time_limit_ms[k] = 0;
 }
 
 void disk_done(struct disk *d)

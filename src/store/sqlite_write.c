@@ -407,7 +407,7 @@ int sqlite_put_first_rows(struct sqlite_store *s, const struct store_options *o,
 {
     static const struct domain domain = {.id = 1, .name = "default"};
     static const struct project project = {.id = 1, .domain = 1, .name = "default"};
-    static const struct group group = {.id = 1, .name = "default", .on_blocked = BLOCKED_STOP};
+    struct group group = group_make(1, "default", BLOCKED_BACKFILL);
     struct user admin = {.id = 1, .domain = 1, .name = "admin", .role = ROLE_ADMIN,
                          .uid = o->admin_uid ? o->admin_uid : 65534,
                          .gid = o->admin_gid ? o->admin_gid : 65534};

@@ -37,10 +37,40 @@ const struct wire_name names_want_act[] = {
     {WANT_HOLD, "hold"}, {WANT_RUN, "run"}, {WANT_STOP, "stop"}, END,
 };
 const struct wire_name names_on_blocked[] = {
-    {BLOCKED_STOP, "stop"}, {BLOCKED_SKIP, "skip"}, END,
+    {BLOCKED_STOP, "stop"}, {BLOCKED_SKIP, "skip"}, {BLOCKED_BACKFILL, "backfill"}, END,
+};
+const struct wire_name names_queue_order[] = { /* the others are for simulations alone */
+    {ORDER_FIFO, "fifo"}, {ORDER_LIFO, "lifo"}, END,
+};
+const struct wire_name names_place_strategy[] = {
+    {STRATEGY_CONCENTRATED, "concentrated"},       {STRATEGY_DISPERSED, "dispersed"},
+    {STRATEGY_ROUND_ROBIN, "round_robin"},         {STRATEGY_LEAST_ALLOCATED, "least_allocated"},
+    {STRATEGY_MOST_ALLOCATED, "most_allocated"},   {STRATEGY_BEST_FIT, "best_fit"},
+    END,
+};
+const struct wire_name names_place_strategy_or_none[] = {
+    {0, ""},
+    {STRATEGY_CONCENTRATED, "concentrated"},       {STRATEGY_DISPERSED, "dispersed"},
+    {STRATEGY_ROUND_ROBIN, "round_robin"},         {STRATEGY_LEAST_ALLOCATED, "least_allocated"},
+    {STRATEGY_MOST_ALLOCATED, "most_allocated"},   {STRATEGY_BEST_FIT, "best_fit"},
+    END,
+};
+const struct wire_name names_preempt_mode[] = {
+    {PREEMPT_TERMINATE, "terminate"}, {PREEMPT_REQUEUE, "requeue"}, END,
+};
+const struct wire_name names_preempt_scope[] = {
+    {SCOPE_USER, "user"}, {SCOPE_PROJECT, "project"}, {SCOPE_DOMAIN, "domain"},
+    {SCOPE_GROUP, "group"}, END,
+};
+const struct wire_name names_preempt_order[] = {
+    {VICTIM_NEWEST, "newest"}, {VICTIM_OLDEST, "oldest"}, {VICTIM_SMALLEST, "smallest"},
+    {VICTIM_FEWEST, "fewest"}, END,
+};
+const struct wire_name names_depend_on[] = {
+    {DEPEND_SUCCESS, "success"}, {DEPEND_END, "end"}, {DEPEND_FAILURE, "failure"}, END,
 };
 const struct wire_name names_account_role[] = {
-    {ROLE_NONE, "none"}, {ROLE_ADMIN, "admin"}, END,
+    {ROLE_NONE, "none"}, {ROLE_ADMIN, "admin"}, {ROLE_MEMBER, "member"}, END,
 };
 const struct wire_name names_history[] = {
     {HISTORY_SUBMITTED, "session.submitted"},

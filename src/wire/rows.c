@@ -24,6 +24,24 @@ static const struct wire_field role_fields[] = {
 };
 static const struct wire_table role_table = WIRE_TABLE("role", struct role, role_fields);
 
+static const struct wire_field constraint_fields[] = {
+    WIRE_F_TEXT(struct constraint, gpu_models, "gpu_models", OMIT),
+    WIRE_F_TEXT(struct constraint, labels, "labels", OMIT),
+    WIRE_F_TEXT(struct constraint, arch, "arch", OMIT),
+    WIRE_F_U32(struct constraint, node, "node", OMIT),
+    WIRE_F_BOOL(struct constraint, node_preferred, "node_preferred", OMIT),
+};
+static const struct wire_table constraint_table =
+    WIRE_TABLE("constraint", struct constraint, constraint_fields);
+
+static const struct wire_field dependency_fields[] = {
+    WIRE_F_U64(struct dependency, session, "session", .flags = WIRE_REQUIRED, .min = 1,
+               .max = INT64_MAX),
+    WIRE_F_ENUM(struct dependency, on, "on", names_depend_on, .flags = WIRE_REQUIRED),
+};
+static const struct wire_table dependency_table =
+    WIRE_TABLE("dependency", struct dependency, dependency_fields);
+
 static const struct wire_field session_fields[] = {
     WIRE_F_U64(struct session, id, "id", .flags = WIRE_REQUIRED, .min = 1, .max = INT64_MAX),
     WIRE_F_U32(struct session, user, "user", ID),
@@ -34,6 +52,21 @@ static const struct wire_field session_fields[] = {
     WIRE_F_ENUM(struct session, state, "state", names_session_state, .flags = WIRE_REQUIRED),
     WIRE_F_ENUM(struct session, outcome, "outcome", names_session_outcome, OMIT),
     WIRE_F_I32(struct session, priority, "priority", OMIT),
+    WIRE_F_I32(struct session, lowered, "lowered", OMIT),
+    WIRE_F_BOOL(struct session, preemptible, "preemptible", OMIT),
+    WIRE_F_BOOL(struct session, hold, "hold", OMIT),
+    WIRE_F_BOOL(struct session, requeue, "requeue", OMIT),
+    WIRE_F_ENUM(struct session, strategy, "strategy", names_place_strategy_or_none, OMIT),
+    WIRE_F_OBJECT(struct session, where, "where", &constraint_table, OMIT),
+    WIRE_F_ARRAY(struct session, depends, n_depends, "depends", &dependency_table, OMIT),
+    WIRE_F_U64(struct session, array, "array", OMIT),
+    WIRE_F_U32(struct session, array_index, "array_index", OMIT),
+    WIRE_F_U32(struct session, array_limit, "array_limit", OMIT),
+    WIRE_F_U32(struct session, restart_max, "restart_max", OMIT),
+    WIRE_F_U32(struct session, restarts, "restarts", OMIT),
+    WIRE_F_U32(struct session, blocked_tries, "blocked_tries", OMIT),
+    WIRE_F_I64(struct session, blocked_ms, "blocked_ms", OMIT),
+    WIRE_F_I64(struct session, start_after_ms, "start_after_ms", OMIT),
     WIRE_F_BOOL(struct session, one_node, "one_node", OMIT),
     WIRE_F_BOOL(struct session, stop_on_member, "stop_on_member", OMIT),
     WIRE_F_BOOL(struct session, alarm, "alarm", OMIT),
@@ -101,16 +134,54 @@ static const struct wire_field node_fields[] = {
     WIRE_F_TEXT(struct node, data_addr, "data_addr", OMIT),
     WIRE_F_TEXT(struct node, version, "version", OMIT),
     WIRE_F_TEXT(struct node, facts, "facts", OMIT),
+    WIRE_F_TEXT(struct node, labels, "labels", OMIT),
+    WIRE_F_TEXT(struct node, arch, "arch", OMIT),
     WIRE_F_BOOL(struct node, cordoned, "cordoned", OMIT),
+    WIRE_F_U32(struct node, failed_row, "failed_row", OMIT),
+    WIRE_F_BOOL(struct node, quarantined, "quarantined", OMIT),
     WIRE_F_U64(struct node, epoch, "epoch", OMIT),
 };
 const struct wire_table wire_row_node =
     WIRE_TABLE("node row", struct node, node_fields, .version = 1);
 
+/* Two tables of the same struct would need the same words: numbers are exact. */
+struct group_project { uint32_t id; };
+static const struct wire_field group_project_fields[] = {
+    WIRE_F_U32(struct group_project, id, "id", ID),
+};
+static const struct wire_table group_project_table =
+    WIRE_TABLE("project of a group", struct group_project, group_project_fields);
+
+static const struct wire_field preempt_fields[] = {
+    WIRE_F_BOOL(struct preempt_policy, enabled, "enabled", OMIT),
+    WIRE_F_ENUM(struct preempt_policy, mode, "mode", names_preempt_mode, .def = PREEMPT_TERMINATE),
+    WIRE_F_ENUM(struct preempt_policy, scope, "scope", names_preempt_scope, .def = SCOPE_USER),
+    WIRE_F_ENUM(struct preempt_policy, order, "order", names_preempt_order, .def = VICTIM_NEWEST),
+    WIRE_F_I64(struct preempt_policy, min_runtime_ms, "min_runtime_ms", OMIT),
+};
+static const struct wire_table preempt_table =
+    WIRE_TABLE("preemption", struct preempt_policy, preempt_fields);
+
 static const struct wire_field group_fields[] = {
     WIRE_F_U32(struct group, id, "id", ID),
     WIRE_F_TEXT(struct group, name, "name", .flags = WIRE_REQUIRED, .min = 1),
+    WIRE_F_ENUM(struct group, order, "order", names_queue_order, .def = ORDER_FIFO),
     WIRE_F_ENUM(struct group, on_blocked, "on_blocked", names_on_blocked, .flags = WIRE_REQUIRED),
+    WIRE_F_U32(struct group, reserve_depth, "reserve_depth", .min = 1, .max = UINT32_MAX,
+               .def = GROUP_RESERVE_DEPTH),
+    WIRE_F_U32(struct group, test_depth, "test_depth", .min = 1, .max = UINT32_MAX,
+               .def = GROUP_TEST_DEPTH),
+    WIRE_F_I64(struct group, undated_ms, "undated_ms", .min = 0, .max = SESSION_TIME_MAX_MS,
+               .def = GROUP_UNDATED_MS),
+    WIRE_F_BOOL(struct group, backfill_shortest, "backfill_shortest", OMIT),
+    WIRE_F_U32(struct group, lower_after, "lower_after", .def = GROUP_LOWER_AFTER),
+    WIRE_F_I32(struct group, lower_by, "lower_by", .min = 0, .max = SESSION_PRIORITY_MAX,
+               .def = GROUP_LOWER_BY),
+    WIRE_F_ENUM(struct group, strategy, "strategy", names_place_strategy,
+                .def = STRATEGY_CONCENTRATED),
+    WIRE_F_OBJECT(struct group, preempt, "preempt", &preempt_table),
+    WIRE_F_I64(struct group, time_max_ms, "time_max_ms", OMIT),
+    WIRE_F_ARRAY(struct group, projects, n_projects, "projects", &group_project_table, OMIT),
     WIRE_F_I64(struct group, time_limit_ms[KIND_BATCH], "time_limit_batch_ms", OMIT),
     WIRE_F_I64(struct group, time_limit_ms[KIND_INTERACTIVE], "time_limit_interactive_ms", OMIT),
     WIRE_F_I64(struct group, time_limit_ms[KIND_SERVICE], "time_limit_service_ms", OMIT),
@@ -118,9 +189,22 @@ static const struct wire_field group_fields[] = {
 const struct wire_table wire_row_group =
     WIRE_TABLE("group row", struct group, group_fields, .version = 1);
 
+static const struct wire_field limits_fields[] = {
+    WIRE_F_U32(struct limits, set, "set", OMIT, .max = (1u << LIMIT_KINDS) - 1),
+    WIRE_F_I64(struct limits, max[LIMIT_CPU], "cpu_milli", OMIT, .min = 0, .max = INT64_MAX),
+    WIRE_F_I64(struct limits, max[LIMIT_MEM], "mem_bytes", OMIT, .min = 0, .max = INT64_MAX),
+    WIRE_F_I64(struct limits, max[LIMIT_GPU], "gpu", OMIT, .min = 0, .max = INT64_MAX),
+    WIRE_F_I64(struct limits, max[LIMIT_RUNNING], "running", OMIT, .min = 0, .max = INT64_MAX),
+    WIRE_F_I64(struct limits, max[LIMIT_PENDING], "pending", OMIT, .min = 0, .max = INT64_MAX),
+    WIRE_F_I64(struct limits, max[LIMIT_CONTAINERS], "containers", OMIT, .min = 0,
+               .max = INT64_MAX),
+};
+static const struct wire_table limits_table = WIRE_TABLE("limits", struct limits, limits_fields);
+
 static const struct wire_field domain_fields[] = {
     WIRE_F_U32(struct domain, id, "id", ID),
     WIRE_F_TEXT(struct domain, name, "name", .flags = WIRE_REQUIRED, .min = 1),
+    WIRE_F_OBJECT(struct domain, limits, "limits", &limits_table, OMIT),
 };
 const struct wire_table wire_row_domain =
     WIRE_TABLE("domain row", struct domain, domain_fields, .version = 1);
@@ -129,6 +213,7 @@ static const struct wire_field project_fields[] = {
     WIRE_F_U32(struct project, id, "id", ID),
     WIRE_F_U32(struct project, domain, "domain", ID),
     WIRE_F_TEXT(struct project, name, "name", .flags = WIRE_REQUIRED, .min = 1),
+    WIRE_F_OBJECT(struct project, limits, "limits", &limits_table, OMIT),
 };
 const struct wire_table wire_row_project =
     WIRE_TABLE("project row", struct project, project_fields, .version = 1);
@@ -137,9 +222,11 @@ static const struct wire_field user_fields[] = {
     WIRE_F_U32(struct user, id, "id", ID),
     WIRE_F_U32(struct user, domain, "domain", ID),
     WIRE_F_TEXT(struct user, name, "name", .flags = WIRE_REQUIRED, .min = 1),
+    WIRE_F_OBJECT(struct user, limits, "limits", &limits_table, OMIT),
     WIRE_F_ENUM(struct user, role, "role", names_account_role, .flags = WIRE_REQUIRED),
     WIRE_F_U32(struct user, uid, "uid", .flags = WIRE_REQUIRED),
     WIRE_F_U32(struct user, gid, "gid", .flags = WIRE_REQUIRED),
+    WIRE_F_BOOL(struct user, disabled, "disabled", OMIT),
 };
 const struct wire_table wire_row_user =
     WIRE_TABLE("user row", struct user, user_fields, .version = 1);

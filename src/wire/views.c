@@ -94,7 +94,7 @@ static const struct wire_field group_fields[] = {
     WIRE_F_U32(struct group_view, id, "id", .doc = "Number."),
     WIRE_F_TEXT(struct group_view, name, "name", .flags = WIRE_REQUIRED, .doc = "Name."),
     WIRE_F_ENUM(struct group_view, on_blocked, "on_blocked", names_on_blocked,
-                .def = BLOCKED_STOP, .doc = "What a blocked head does to those behind it."),
+                .def = BLOCKED_BACKFILL, .doc = "What a blocked head does to those behind it."),
     WIRE_F_I64(struct group_view, time_limit_batch_ms, "time_limit_batch_ms", .doc = "0: none."),
     WIRE_F_I64(struct group_view, time_limit_interactive_ms, "time_limit_interactive_ms",
                .doc = "0: none."),

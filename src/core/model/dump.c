@@ -31,26 +31,47 @@ static void put_ms(struct strbuf *out, const char *key, int64_t ms)
     strbuf_fmt(out, " %s=%lld", key, (long long)ms);
 }
 
+static void put_limits(struct strbuf *out, const struct limits *l)
+{
+    for (enum limit_kind k = LIMIT_CPU; k < LIMIT_KINDS; k++) {
+        if (limit_has(l, k)) strbuf_fmt(out, " %s<=%lld", limit_name(k), (long long)l->max[k]);
+    }
+    strbuf_putc(out, '\n');
+}
+
 static void dump_accounts(const struct world *w, struct strbuf *out)
 {
     for (uint32_t i = 0; i < w->domains.n; i++) {
-        strbuf_fmt(out, "domain %u name=%s\n", w->domains.v[i].id, w->domains.v[i].name);
+        const struct domain *d = &w->domains.v[i];
+        strbuf_fmt(out, "domain %u name=%s", d->id, d->name);
+        put_limits(out, &d->limits);
     }
     for (uint32_t i = 0; i < w->projects.n; i++) {
         const struct project *p = &w->projects.v[i];
-        strbuf_fmt(out, "project %u domain=%u name=%s\n", p->id, p->domain, p->name);
+        strbuf_fmt(out, "project %u domain=%u name=%s", p->id, p->domain, p->name);
+        put_limits(out, &p->limits);
     }
     for (uint32_t i = 0; i < w->users.n; i++) {
         const struct user *u = &w->users.v[i];
-        strbuf_fmt(out, "user %u domain=%u name=%s role=%d uid=%u gid=%u\n", u->id, u->domain,
-                   u->name, (int)u->role, u->uid, u->gid);
+        strbuf_fmt(out, "user %u domain=%u name=%s role=%d uid=%u gid=%u disabled=%d", u->id,
+                   u->domain, u->name, (int)u->role, u->uid, u->gid, u->disabled);
+        put_limits(out, &u->limits);
     }
 }
 
 static void dump_group(const struct group *g, struct strbuf *out)
 {
-    strbuf_fmt(out, "group %u name=%s on_blocked=%s limits=", g->id, g->name,
-               on_blocked_name(g->on_blocked));
+    const struct preempt_policy *p = &g->preempt;
+    strbuf_fmt(out, "group %u name=%s order=%s on_blocked=%s depth=%u tests=%u undated=%lld", g->id,
+               g->name, queue_order_name(g->order), on_blocked_name(g->on_blocked),
+               g->reserve_depth, g->test_depth, (long long)g->undated_ms);
+    strbuf_fmt(out, " shortest=%d lower=%u/%d strategy=%s preempt=%d,%s,%s,%s,%lld",
+               g->backfill_shortest, g->lower_after, g->lower_by,
+               place_strategy_name(g->strategy), p->enabled, preempt_mode_name(p->mode),
+               preempt_scope_name(p->scope), preempt_order_name(p->order),
+               (long long)p->min_runtime_ms);
+    for (uint32_t i = 0; i < g->n_projects; i++) strbuf_fmt(out, " project=%u", g->projects[i]);
+    strbuf_fmt(out, " max=%lld limits=", (long long)g->time_max_ms);
     for (int k = KIND_BATCH; k < SESSION_KINDS; k++) {
         strbuf_fmt(out, "%s%lld", k > KIND_BATCH ? "," : "", (long long)g->time_limit_ms[k]);
     }
@@ -66,6 +87,9 @@ static void dump_node(const struct node *n, struct strbuf *out)
     put_text(out, "addr", n->data_addr);
     put_text(out, "version", n->version);
     put_text(out, "facts", n->facts);
+    put_text(out, "labels", n->labels);
+    put_text(out, "arch", n->arch);
+    strbuf_fmt(out, " failed_row=%u quarantined=%d", n->failed_row, n->quarantined);
     strbuf_putc(out, '\n');
     for (uint32_t i = 0; i < n->n_devices; i++) {
         const struct device *d = &n->devices[i];
@@ -75,6 +99,26 @@ static void dump_node(const struct node *n, struct strbuf *out)
         strbuf_fmt(out, " mem=%lld healthy=%d simulated=%d\n", (long long)d->mem_bytes, d->healthy,
                    d->simulated);
     }
+}
+
+static void dump_wishes(const struct session *s, struct strbuf *out)
+{
+    const struct constraint *c = &s->where;
+    strbuf_fmt(out, " lowered=%d preemptible=%d hold=%d requeue=%d strategy=%d", s->lowered,
+               s->preemptible, s->hold, s->requeue, (int)s->strategy);
+    put_text(out, "models", c->gpu_models);
+    put_text(out, "labels", c->labels);
+    put_text(out, "arch", c->arch);
+    strbuf_fmt(out, " node=%u preferred=%d", c->node, c->node_preferred);
+    for (uint32_t i = 0; i < s->n_depends; i++) {
+        strbuf_fmt(out, " after=%llu:%s", (unsigned long long)s->depends[i].session,
+                   depend_on_name(s->depends[i].on));
+    }
+    strbuf_fmt(out, " array=%llu.%u%%%u restarts=%u/%u blocked=%u",
+               (unsigned long long)s->array, s->array_index, s->array_limit, s->restarts,
+               s->restart_max, s->blocked_tries);
+    put_ms(out, "blocked_ms", s->blocked_ms);
+    put_ms(out, "start_after", s->start_after_ms);
 }
 
 static void dump_session(const struct session *s, struct strbuf *out)
@@ -93,6 +137,7 @@ static void dump_session(const struct session *s, struct strbuf *out)
     }
     strbuf_fmt(out, " attempt=%u failed_starts=%u signal_no=%u sig=%d", s->attempt,
                s->failed_starts, s->signal_no, s->signal);
+    dump_wishes(s, out);
     put_ms(out, "submitted", s->submitted_ms);
     put_ms(out, "since", s->since_ms);
     put_ms(out, "deadline", s->deadline_ms);

@@ -46,7 +46,7 @@ bool world_put_group(struct world *w, const struct group *g)
 {
     CHECK(!w->ready);
     if (g->id == 0 || g->id > WORLD_GROUPS_MAX || !named(g->name, sizeof(g->name))) return false;
-    if (g->on_blocked < BLOCKED_STOP || g->on_blocked >= BLOCKED_KINDS) return false;
+    if (!group_sane(g)) return false;
     if (world_group(w, g->id) || world_group_named(w, str_of(g->name))) return false;
     while (w->groups.n < g->id) (void)world_add_group(w);
     w->groups.v[g->id - 1] = *g;
@@ -96,6 +96,12 @@ static bool session_sane(const struct session *s)
     if ((s->outcome != OUTCOME_NONE) != (s->state == SESSION_STOPPING)) return false;
     if (s->time_limit_ms < 0 || s->grace_ms < 0 || s->pending_timeout_ms < 0) return false;
     if (s->deadline_ms < 0 || s->not_before_ms < 0) return false;
+    if (s->start_after_ms < 0 || s->blocked_ms < 0 || s->lowered < 0) return false;
+    if (s->n_depends > SESSION_DEPENDS_MAX || s->strategy >= PLACE_STRATEGIES) return false;
+    for (uint32_t i = 0; i < s->n_depends; i++) {
+        const struct dependency *d = &s->depends[i];
+        if (d->session == 0 || d->on < DEPEND_SUCCESS || d->on >= DEPEND_KINDS) return false;
+    }
     return roles_sane(s);
 }
 

@@ -26,7 +26,8 @@ uint32_t node_free_devices(const struct node *n)
 
 bool node_usable(const struct node *n)
 {
-    return n->name[0] != '\0' && n->heard && !n->unreachable && !n->cordoned;
+    return n->name[0] != '\0' && n->heard && !n->unreachable && !n->cordoned &&
+           !n->quarantined;
 }
 
 static struct slots left_over(const struct slots *capacity, const struct slots *used)
@@ -51,6 +52,7 @@ static void refresh_room(struct world *w, const struct node *n)
     };
     room->free.v[SLOT_GPU] = bits_count(room->devices);
     CHECK(slots_fit(&room->free, &room->capacity));
+    VEC_PUSH(&w->changed, n->id - 1);
 }
 
 static void add_row(struct node *n, const struct alloc *a)

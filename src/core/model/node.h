@@ -7,6 +7,7 @@
 
 #define NODE_DEVICES_MAX 16
 #define NODE_NAME_MAX 63
+#define NODE_QUARANTINE_AFTER 3
 #define NODE_BEAT_MS 2000
 #define NODE_UNREACHABLE_MS 15000
 #define NODE_LOST_MS (24 * 60 * 60 * INT64_C(1000))
@@ -30,7 +31,11 @@ struct node {
     char data_addr[64];   /* where its data port listens, "ip:port" */
     char version[24];
     char facts[128];      /* notes for people: "seccomp by JSON: slow starts" */
+    char labels[256];     /* "disk=ssd,zone=a", sorted by key */
+    char arch[16];        /* "x86_64" */
     bool cordoned;        /* nothing new is placed here */
+    uint32_t failed_row;  /* sessions in a row that failed to start here */
+    bool quarantined;     /* after NODE_QUARANTINE_AFTER of them, until an operator uncordons it */
     uint64_t epoch;       /* agent's start count: a lower one is an echo */
     /* Not stored: a restarted manager hears again. */
     bool heard;           /* since this manager started */

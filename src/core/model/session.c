@@ -54,6 +54,30 @@ static const char *const KIND_NAMES[] = {
     [KIND_BATCH] = "batch", [KIND_INTERACTIVE] = "interactive", [KIND_SERVICE] = "service"};
 _Static_assert(ARRAY_LEN(KIND_NAMES) == SESSION_KINDS, "one name a kind");
 
+static const char *const STRATEGY_NAMES[] = {
+    [STRATEGY_CONCENTRATED] = "concentrated",       [STRATEGY_DISPERSED] = "dispersed",
+    [STRATEGY_ROUND_ROBIN] = "round_robin",         [STRATEGY_LEAST_ALLOCATED] = "least_allocated",
+    [STRATEGY_MOST_ALLOCATED] = "most_allocated",   [STRATEGY_BEST_FIT] = "best_fit"};
+_Static_assert(ARRAY_LEN(STRATEGY_NAMES) == PLACE_STRATEGIES, "one name a strategy");
+
+static const char *const DEPEND_NAMES[] = {
+    [DEPEND_SUCCESS] = "success", [DEPEND_END] = "end", [DEPEND_FAILURE] = "failure"};
+_Static_assert(ARRAY_LEN(DEPEND_NAMES) == DEPEND_KINDS, "one name a kind");
+
+const char *place_strategy_name(enum place_strategy s)
+{
+    CHECK(s >= STRATEGY_CONCENTRATED);
+    CHECK(s < PLACE_STRATEGIES);
+    return STRATEGY_NAMES[s];
+}
+
+const char *depend_on_name(enum depend_on d)
+{
+    CHECK(d >= DEPEND_SUCCESS);
+    CHECK(d < DEPEND_KINDS);
+    return DEPEND_NAMES[d];
+}
+
 const struct state_row *session_row(enum session_state s)
 {
     CHECK(s >= SESSION_PENDING);

@@ -17,6 +17,11 @@
 #define SESSION_BACKOFF_FIRST_MS 10000
 #define SESSION_BACKOFF_MAX_MS 300000
 #define SESSION_ALARM_AFTER_MS 30000        /* past the grace, without proof of the end */
+#define SESSION_PRIORITY_MAX 100
+#define SESSION_DEPENDS_MAX 8
+#define SESSION_ARRAY_MAX 1000              /* tasks of one submission */
+#define SESSION_RESTARTS_MAX 1000
+#define SESSION_TIME_MAX_MS (INT64_C(3653) * 24 * 60 * 60 * 1000) /* ten years */
 
 enum session_state {
     SESSION_PENDING = 1,
@@ -82,6 +87,27 @@ const char *session_state_name(enum session_state s);      /* "pending", ... */
 const char *session_outcome_name(enum session_outcome o);  /* "succeeded", "timed_out", ... */
 const char *session_kind_name(enum session_kind k);
 
+enum place_strategy { /* which of the nodes with room.  docs/spec/scheduling.md, "Placement" */
+    STRATEGY_CONCENTRATED = 1, STRATEGY_DISPERSED, STRATEGY_ROUND_ROBIN, STRATEGY_LEAST_ALLOCATED,
+    STRATEGY_MOST_ALLOCATED, STRATEGY_BEST_FIT, PLACE_STRATEGIES
+};
+const char *place_strategy_name(enum place_strategy s);
+
+enum depend_on { DEPEND_SUCCESS = 1, DEPEND_END, DEPEND_FAILURE, DEPEND_KINDS };
+const char *depend_on_name(enum depend_on d); /* "success", "end", "failure" */
+struct dependency { /* one that is met leaves the list; one that cannot be met ends the session */
+    uint64_t session;
+    enum depend_on on;
+};
+
+struct constraint { /* where it may run; {0}: anywhere in its group */
+    char gpu_models[48];  /* "a100|h100": any of them; "": any at all */
+    char labels[96];      /* "disk=ssd,zone=a": all of them, sorted by key */
+    char arch[16];        /* "x86_64"; "": any */
+    uint32_t node;        /* designated, 0: none */
+    bool node_preferred;  /* tried first, others allowed; else it runs there or waits */
+};
+
 struct role { /* members of one shape; members are numbered role after role */
     char name[16];
     uint32_t count;
@@ -97,7 +123,22 @@ struct session {
     enum session_kind kind;
     enum session_state state;
     enum session_outcome outcome;
-    int32_t priority;    /* 0..100 */
+    int32_t priority;    /* 0..100, as people set it */
+    int32_t lowered;     /* by the scheduler: it queues at priority - lowered, not below 0 */
+    bool preemptible;
+    bool hold;           /* waits until it is released */
+    bool requeue;        /* STOPPING: waits again once all is proved gone, instead of ending */
+    enum place_strategy strategy; /* 0: its group's */
+    struct constraint where;
+    uint32_t n_depends;
+    struct dependency depends[SESSION_DEPENDS_MAX];
+    uint64_t array;      /* id of its first task; 0: no array */
+    uint32_t array_index;
+    uint32_t array_limit; /* tasks at once; 0: no bound */
+    uint32_t restart_max; /* restarts after a failure; 0: never */
+    uint32_t restarts;    /* after failures, evictions, requeues: it finds the number inside */
+    uint32_t blocked_tries; /* failed attempts as a blocked head, one a minute at most */
+    int64_t blocked_ms;   /* core time of the next such attempt; 0: it is no blocked head */
     bool one_node;       /* all members on one node */
     bool stop_on_member; /* any member's end with failure stops the rest */
     bool alarm;          /* STOPPING past its grace: somebody should look */
@@ -107,6 +148,7 @@ struct session {
     uint32_t failed_starts; /* in a row */
     /* Core time.  0: not yet, or none. */
     int64_t submitted_ms, since_ms, deadline_ms, not_before_ms, started_ms, ended_ms;
+    int64_t start_after_ms; /* not before this core time */
     int64_t time_limit_ms, grace_ms, pending_timeout_ms;
     int64_t submitted_wall_ms, started_wall_ms, ended_wall_ms; /* for people only */
     uint32_t signal_no; /* number of the last signal wish */
@@ -120,10 +162,17 @@ struct session {
 /* When the state that it enters at `now_ms` is over, or 0: s->state is the
  * new state, s->deadline_ms still that of the state before. */
 int64_t session_deadline(const struct session *s, enum session_state before, int64_t now_ms);
-/* Whether its turn has not come yet: it blocks nobody. */
+/* Whether its turn has not come yet, by what it says itself: it blocks nobody.
+ * model/wait.h knows the rest. */
 static inline bool session_waits(const struct session *s, int64_t now_ms)
 {
-    return s->state == SESSION_PENDING && s->not_before_ms > now_ms;
+    return s->state == SESSION_PENDING && (s->hold || s->n_depends > 0 ||
+                                           s->not_before_ms > now_ms || s->start_after_ms > now_ms);
+}
+/* The priority that it queues with. */
+static inline int32_t session_order_priority(const struct session *s)
+{
+    return s->priority > s->lowered ? s->priority - s->lowered : 0;
 }
 /* The role of a member number; CHECKs member < members. */
 const struct role *session_role_of(const struct session *s, uint32_t member);

@@ -43,7 +43,10 @@ void timers_arm_session(struct world *w, struct session *s)
     s->timer_stamp++;
     int64_t at = INT64_MAX;
     if (s->deadline_ms > 0) at = s->deadline_ms;
-    if (session_waits(s, w->now_ms) && s->not_before_ms < at) at = s->not_before_ms;
+    if (s->state == SESSION_PENDING) {
+        int64_t wake = s->not_before_ms > s->start_after_ms ? s->not_before_ms : s->start_after_ms;
+        if (wake > w->now_ms && wake < at) at = wake;
+    }
     if (at < INT64_MAX) {
         heap_push(&w->timers, (struct heap_item){.key = at,
                                                  .tie = s->id,

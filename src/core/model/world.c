@@ -32,6 +32,8 @@ void world_free(struct world *w)
     map_str_done(&w->node_by_name);
     map_str_done(&w->shape_by_key);
     heap_done(&w->timers);
+    if (w->sched_free) w->sched_free(w);
+    VEC_DONE(&w->changed);
     mem_free(w);
 }
 

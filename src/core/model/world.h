@@ -70,6 +70,9 @@ struct world {
     VEC(struct room) rooms;        /* by node index */
     VEC(struct pool_queue) queues; /* by group index */
     VEC(struct shape) shapes;
+    VEC(uint32_t) changed; /* nodes whose rows, room or use changed since sched looked; doubles */
+    struct sched *sched;   /* what the wing sched derives and keeps */
+    void (*sched_free)(struct world *w);
     VEC(uint32_t) freed;  /* nodes whose room grew in this step, with doubles */
     VEC(uint32_t) opened; /* those of the newest opening, each once */
     uint64_t openings;

@@ -101,7 +101,8 @@ struct lab *lab_new(enum on_blocked blocked)
     struct lab *l = mem_alloc(sizeof(*l));
     const char *why = NULL;
     l->now_ms = 1000;
-    struct group g = {.id = 1, .name = "default", .on_blocked = blocked};
+    struct group g = group_make(1, "default", blocked);
+    memset(g.time_limit_ms, 0, sizeof(g.time_limit_ms));
     VEC_PUSH(&l->store.groups, g);
     l->w = world_new();
     accounts(l->w);

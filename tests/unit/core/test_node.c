@@ -280,7 +280,7 @@ static void a_full_world(void **state)
     struct lab *l = lab_new(BLOCKED_STOP);
     struct event join = {.kind = EVENT_NODE_JOIN}, put = {.kind = EVENT_GROUP_PUT};
     join.u.join.node = (struct node){.name = "n1", .group = 1};
-    put.u.group = (struct group){.name = "g1", .on_blocked = BLOCKED_SKIP};
+    put.u.group = group_make(0, "g1", BLOCKED_SKIP);
     while (l->w->nodes.n < WORLD_NODES_MAX) (void)world_add_node(l->w);
     while (l->w->groups.n < WORLD_GROUPS_MAX) (void)world_add_group(l->w);
     assert_int_equal(lab_step(l, &join), VERDICT_FULL);
@@ -293,7 +293,7 @@ static void groups(void **state)
     (void)state;
     struct lab *l = lab_new(BLOCKED_STOP);
     struct event ev = {.kind = EVENT_GROUP_PUT};
-    ev.u.group = (struct group){.name = "gpu", .on_blocked = BLOCKED_SKIP};
+    ev.u.group = group_make(0, "gpu", BLOCKED_SKIP);
     assert_int_equal(lab_step(l, &ev), VERDICT_OK);
     assert_int_equal(world_group_named(l->w, STR("gpu"))->id, 2);
     assert_int_equal(lab_changes(l, CHANGE_GROUP), 1);
@@ -304,12 +304,12 @@ static void groups(void **state)
     assert_int_equal(world_group(l->w, 2)->on_blocked, BLOCKED_STOP);
     ev.u.group.id = 1;
     assert_int_equal(lab_step(l, &ev), VERDICT_NOT_FOUND);
-    ev.u.group = (struct group){.name = "x", .on_blocked = BLOCKED_KINDS};
+    ev.u.group = group_make(0, "x", BLOCKED_KINDS);
     assert_int_equal(lab_step(l, &ev), VERDICT_BAD_VALUE);
-    ev.u.group = (struct group){.name = "X", .on_blocked = BLOCKED_STOP};
+    ev.u.group = group_make(0, "X", BLOCKED_STOP);
     assert_int_equal(lab_step(l, &ev), VERDICT_BAD_VALUE);
-    ev.u.group = (struct group){.name = "x", .on_blocked = BLOCKED_STOP,
-                                .time_limit_ms = {[KIND_SERVICE] = -1}};
+    ev.u.group = group_make(0, "x", BLOCKED_STOP);
+    ev.u.group.time_limit_ms[KIND_SERVICE] = -1;
     assert_int_equal(lab_step(l, &ev), VERDICT_BAD_VALUE);
     assert_string_equal(l->fx.field, "time_limit_ms");
     /* A group's sessions go to its own nodes alone. */

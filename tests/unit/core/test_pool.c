@@ -23,8 +23,8 @@ static bool before(const struct session *a, const struct session *b)
 static struct world *bare(uint32_t slots)
 {
     struct world *w = world_new();
-    assert_true(world_put_group(w, &(struct group){.id = 1, .name = "g",
-                                                   .on_blocked = BLOCKED_SKIP}));
+    struct group g = group_make(1, "g", BLOCKED_SKIP);
+    assert_true(world_put_group(w, &g));
     for (uint32_t i = 0; i < slots; i++) (void)world_add_session(w);
     return w;
 }

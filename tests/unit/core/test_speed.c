@@ -44,7 +44,8 @@ static struct bulk cluster(enum on_blocked blocked, int nodes)
     world_put_domain(b.w, &(struct domain){.id = 1, .name = "d"});
     world_put_project(b.w, &(struct project){.id = 1, .domain = 1, .name = "p"});
     world_put_user(b.w, &(struct user){.id = 1, .domain = 1, .name = "u"});
-    world_put_group(b.w, &(struct group){.id = 1, .name = "g", .on_blocked = blocked});
+    struct group g = group_make(1, "g", blocked);
+    world_put_group(b.w, &g);
     assert_true(world_ready(b.w, &why));
     for (int i = 0; i < nodes; i++) {
         struct event ev = {.kind = EVENT_NODE_JOIN, .now_ms = 1};

@@ -239,8 +239,8 @@ static void time_limits_by_group(void **state)
     (void)state;
     struct lab *l = lab_new(BLOCKED_STOP);
     struct event ev = {.kind = EVENT_GROUP_PUT};
-    ev.u.group = (struct group){.name = "default", .on_blocked = BLOCKED_SKIP,
-                                .time_limit_ms = {[KIND_BATCH] = 5000}};
+    ev.u.group = group_make(0, "default", BLOCKED_SKIP);
+    ev.u.group.time_limit_ms[KIND_BATCH] = 5000;
     assert_int_equal(lab_step(l, &ev), VERDICT_OK);
     struct session s = lab_request(1, 1, 1, 0);
     assert_int_equal(world_session(l->w, lab_run(l, &s))->time_limit_ms, 5000);

@@ -32,7 +32,7 @@ struct rows { struct session s; struct alloc a, b; struct node n; struct group g
 static struct rows sane(void)
 {
     return (struct rows){stored_session(SESSION_RUNNING), stored_alloc(0), stored_alloc(1),
-                         stored_node(1, "n1"), {.id = 1, .name = "g", .on_blocked = BLOCKED_STOP}};
+                         stored_node(1, "n1"), group_make(1, "g", BLOCKED_STOP)};
 }
 
 static void keep(struct rows *r) { (void)r; }
@@ -200,8 +200,8 @@ static void gaps(void **state)
     struct world *w = world_new();
     const char *why = NULL;
     struct node n3 = stored_node(3, "n3"), gone = {.id = 4};
-    assert_true(world_put_group(w, &(struct group){.id = 2, .name = "g",
-                                                   .on_blocked = BLOCKED_SKIP}));
+    struct group g = group_make(2, "g", BLOCKED_SKIP);
+    assert_true(world_put_group(w, &g));
     n3.group = 2;
     assert_true(world_put_node(w, &gone));
     assert_true(world_put_node(w, &n3));

@@ -32,11 +32,12 @@ static void fill_turn(struct store_turn *t, uint64_t mark)
     TEXT_CLIP(other->name, STR("n2"));
     store_turn_op(t, STORE_PUT_NODE)->u.node = other;
     store_turn_op(t, STORE_REMOVE_NODE)->u.node_id = 2;
-    struct group g = {.id = 1, .name = "default", .on_blocked = BLOCKED_SKIP,
-                      .time_limit_ms = {0, (int64_t)mark, 0, 0}};
+    struct group g = group_make(1, "default", BLOCKED_SKIP);
+    g.time_limit_ms[KIND_BATCH] = (int64_t)mark;
     store_turn_op(t, STORE_PUT_GROUP)->u.group = g;
-    store_turn_op(t, STORE_PUT_DOMAIN)->u.domain = (struct domain){1, "default"};
-    store_turn_op(t, STORE_PUT_PROJECT)->u.project = (struct project){1, 1, "default"};
+    store_turn_op(t, STORE_PUT_DOMAIN)->u.domain = (struct domain){.id = 1, .name = "default"};
+    store_turn_op(t, STORE_PUT_PROJECT)->u.project = (struct project){.id = 1, .domain = 1,
+                                                                      .name = "default"};
     struct user u = {.id = 1, .domain = 1, .name = "admin", .role = ROLE_ADMIN,
                      .uid = (uint32_t)mark, .gid = 5};
     store_turn_op(t, STORE_PUT_USER)->u.user = u;

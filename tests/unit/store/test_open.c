@@ -186,7 +186,7 @@ static void a_spoilt_row_is_named(void **state)
         {"UPDATE node SET doc = replace(doc, '\"gpu\":2', '\"gpu\":3')", ERR_CORRUPT,
          "row 1 of node"},
         {"UPDATE node SET doc = ''", ERR_CORRUPT, "row 1 of node"},
-        {"UPDATE grp SET doc = replace(doc, 'stop', 'maybe')", ERR_CORRUPT, "row 1 of grp"},
+        {"UPDATE grp SET doc = replace(doc, 'backfill', 'maybe')", ERR_CORRUPT, "row 1 of grp"},
         {"UPDATE user SET doc = replace(doc, 'admin', 'x')", ERR_CORRUPT, "row 1 of user"},
         {"DELETE FROM project", ERR_CORRUPT, "project"},
         {"DELETE FROM turn", ERR_CORRUPT, "history knows turn 2, the last one is 0"},

@@ -1,0 +1,25 @@
+/* core/sched/sched.c - one place for what the wing keeps. */
+#include "core/sched/sched.h"
+
+#include "base/check.h"
+
+static void done(struct world *w)
+{
+    mem_free(w->sched);
+    w->sched = NULL;
+}
+
+struct sched *sched_of(struct world *w)
+{
+    if (!w->sched) {
+        w->sched = mem_alloc(sizeof(*w->sched));
+        w->sched_free = done;
+    }
+    return w->sched;
+}
+
+void sched_sync(struct world *w)
+{
+    CHECK(w->ready);
+    VEC_CLEAR(&w->changed);
+}

@@ -1,0 +1,24 @@
+/* core/sched/sched.h - what the wing derives from the world, and keeps between steps.
+ *
+ * Built from the world at first use and brought up to date by sched_sync(); a world that
+ * was loaded anew derives the same, but for promises, which begin anew.  Readers (explain,
+ * checks at submission) see what the last step left in order. */
+#ifndef CORE_SCHED_SCHED_H
+#define CORE_SCHED_SCHED_H
+#include "core/model/world.h"
+
+struct place_index;
+struct plan;
+
+struct sched {
+    struct place_index *index; /* sched/index.c: nodes by what they can still fit */
+    struct plan *plan;         /* sched/plan.c: when room comes free, what is promised */
+};
+
+/* The world's, made when there is none yet. */
+struct sched *sched_of(struct world *w);
+/* Takes in every node in w->changed: at the start of a pass, after each placement, and at
+ * the end of a step. */
+void sched_sync(struct world *w);
+
+#endif
