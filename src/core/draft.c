@@ -170,6 +170,8 @@ void draft_finish(struct draft *d)
     settle_nodes(d);
     CHECK(d->out->verdict == VERDICT_OK || d->ev->kind != EVENT_SUBMIT || d->out->session == 0 ||
           d->out->verdict == VERDICT_NAME_TAKEN);
+    CHECK(d->ended.n == 0); /* each was told to its dependents */
+    VEC_DONE(&d->ended);
     VEC_DONE(&d->sessions);
     VEC_DONE(&d->allocs);
     VEC_DONE(&d->nodes);

@@ -7,11 +7,14 @@
 #define CORE_DRAFT_H
 #include "core/step.h"
 
+struct draft_end { uint64_t session; enum session_outcome outcome; };
+
 struct draft {
     struct world *w;
     const struct event *ev;
     struct effects *out;
     uint32_t actor; /* who caused what happens now; 0: nobody, it followed */
+    VEC(struct draft_end) ended; /* sessions, for those that depend on them */
     VEC(uint32_t) sessions, allocs, nodes, groups; /* slots and indexes, with doubles */
 };
 

@@ -16,6 +16,9 @@ void on_report(struct draft *d);
 void on_cordon(struct draft *d);
 void on_forget(struct draft *d);
 void on_group_put(struct draft *d);
+void on_update(struct draft *d);
+/* What ended in this step is told to those that depend on it. */
+void on_ended(struct draft *d);
 /* The first event of a manager: all nodes are as good as heard now. */
 void on_start(struct draft *d);
 /* Fires what is due. */

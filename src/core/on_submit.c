@@ -3,9 +3,8 @@
 #include "core/events.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
+#include "core/model/wait.h"
 #include "core/sched/place.h"
-
-#define PRIORITY_MAX 100
 
 static bool refuse_range(struct draft *d, const char *field, int64_t low, int64_t high, int64_t got)
 {
@@ -92,11 +91,81 @@ static bool values_sane(struct draft *d, struct session *s)
     if (s->kind < KIND_BATCH || s->kind >= SESSION_KINDS) {
         return refuse_range(d, "kind", KIND_BATCH, SESSION_KINDS - 1, s->kind);
     }
-    return name_sane(d, s) && in_range(d, "priority", 0, PRIORITY_MAX, s->priority) &&
+    return name_sane(d, s) && in_range(d, "priority", 0, SESSION_PRIORITY_MAX, s->priority) &&
            in_range(d, "time_limit_ms", 0, EVENT_TIME_MAX_MS, s->time_limit_ms) &&
            in_range(d, "grace_ms", 0, EVENT_TIME_MAX_MS, s->grace_ms) &&
            in_range(d, "pending_timeout_ms", 0, EVENT_TIME_MAX_MS, s->pending_timeout_ms) &&
+           in_range(d, "start_after_ms", 0, INT64_MAX / 4, s->start_after_ms) &&
+           in_range(d, "restart_max", 0, SESSION_RESTARTS_MAX, s->restart_max) &&
            roles_sane(d, s);
+}
+
+/* What one field alone cannot tell. */
+static bool flags_sane(struct draft *d, const struct session *s)
+{
+    if (s->preemptible && s->kind == KIND_SERVICE) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "preemptible", "preemptible: a service never is");
+        return false;
+    }
+    return true;
+}
+
+/* ---- dependencies and arrays */
+
+static bool dependency_sane(struct draft *d, struct session *s, uint32_t at)
+{
+    const struct event_submit *e = &d->ev->u.submit;
+    struct dependency dep = e->session.depends[at];
+    enum session_outcome ended = e->depend_outcome[at];
+    if (dep.on < DEPEND_SUCCESS || dep.on >= DEPEND_KINDS)
+        return refuse_range(d, "depends", DEPEND_SUCCESS, DEPEND_KINDS - 1, dep.on);
+    const struct session *other = world_session(d->w, dep.session);
+    if (other) {
+        for (uint32_t i = 0; i < s->n_depends; i++) {
+            if (s->depends[i].session != dep.session) continue;
+            draft_refuse(d, VERDICT_BAD_VALUE, "depends", "depends: s%llu is named twice",
+                         (unsigned long long)dep.session);
+            return false;
+        }
+        s->depends[s->n_depends++] = dep;
+        return true;
+    }
+    if (ended == OUTCOME_NONE) {
+        draft_refuse(d, VERDICT_NOT_FOUND, "depends", "depends: there is no session s%llu",
+                     (unsigned long long)dep.session);
+        return false;
+    }
+    if (wait_met(dep.on, ended)) return true; /* nothing to wait for */
+    draft_refuse(d, VERDICT_IMPOSSIBLE, "depends", "depends: the %s of s%llu will not come: it %s",
+                 depend_on_name(dep.on), (unsigned long long)dep.session,
+                 ended == OUTCOME_SUCCEEDED ? "succeeded" : "has ended without success");
+    return false;
+}
+
+static bool dependencies_sane(struct draft *d, struct session *s)
+{
+    uint32_t n = d->ev->u.submit.session.n_depends;
+    if (!in_range(d, "depends", 0, SESSION_DEPENDS_MAX, n)) return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!dependency_sane(d, s, i)) return false;
+    }
+    return true;
+}
+
+static bool array_sane(struct draft *d, const struct session *s)
+{
+    const struct event_submit *e = &d->ev->u.submit;
+    if (!in_range(d, "array", 0, SESSION_ARRAY_MAX, e->array_count)) return false;
+    if (e->array_count == 0) return true;
+    if (!in_range(d, "array", 1, INT32_MAX, e->array_step)) return false;
+    uint64_t last = (uint64_t)e->session.array_index +
+                    (uint64_t)e->array_step * (e->array_count - 1);
+    if (!in_range(d, "array", 0, INT32_MAX, (int64_t)last)) return false;
+    size_t most = SESSION_NAME_MAX - 11; /* "-" and ten digits follow */
+    if (strlen(s->name) <= most) return true;
+    draft_refuse(d, VERDICT_BAD_VALUE, "name", "name: expected at most %zu letters for an array",
+                 most);
+    return false;
 }
 
 static bool references_known(struct draft *d, const struct session *s)
@@ -111,14 +180,33 @@ static bool references_known(struct draft *d, const struct session *s)
     return !unknown;
 }
 
-static bool name_free(struct draft *d, const struct session *s)
+/* "NAME-INDEX" for a task of an array. */
+static void task_name(const struct session *s, uint32_t index, char ret[SESSION_NAME_MAX + 1])
 {
-    const struct session *holder = world_session_named(d->w, s->user, str_of(s->name));
+    if (s->name[0] == '\0') ret[0] = '\0';
+    else text_fmt(ret, SESSION_NAME_MAX + 1, "%s-%u", s->name, index);
+}
+
+static bool one_name_free(struct draft *d, const struct session *s, const char *name)
+{
+    const struct session *holder = world_session_named(d->w, s->user, str_of(name));
     if (!holder) return true;
     draft_refuse(d, VERDICT_NAME_TAKEN, "name", "you have a session named %s already: s%llu",
-                 s->name, (unsigned long long)holder->id);
+                 name, (unsigned long long)holder->id);
     d->out->session = holder->id;
     return false;
+}
+
+static bool name_free(struct draft *d, const struct session *s)
+{
+    const struct event_submit *e = &d->ev->u.submit;
+    char name[SESSION_NAME_MAX + 1];
+    if (e->array_count == 0) return one_name_free(d, s, s->name);
+    for (uint32_t i = 0; i < e->array_count; i++) {
+        task_name(s, e->session.array_index + i * e->array_step, name);
+        if (!one_name_free(d, s, name)) return false;
+    }
+    return true;
 }
 
 static void refuse_impossible(struct draft *d, const struct session *s, const struct place *failed)
@@ -186,22 +274,24 @@ static void name_by_id(struct session *s)
     CHECK(fits);
 }
 
-void on_submit(struct draft *d)
+static bool judged(struct draft *d, struct session *req)
+{
+    const struct world *w = d->w;
+    uint32_t n = d->ev->u.submit.array_count > 0 ? d->ev->u.submit.array_count : 1;
+    if (!values_sane(d, req) || !flags_sane(d, req) || !references_known(d, req)) return false;
+    if (!array_sane(d, req) || !name_free(d, req) || !dependencies_sane(d, req)) return false;
+    if (!possible(d, req)) return false;
+    if (w->n_sessions + n <= WORLD_SESSIONS_MAX) return true;
+    draft_refuse(d, VERDICT_FULL, "", "there are %u sessions already", w->n_sessions);
+    return false;
+}
+
+static uint64_t add_one(struct draft *d, const struct session *req)
 {
     struct world *w = d->w;
-    struct session req = request_of(&d->ev->u.submit);
-    if (!values_sane(d, &req) || !references_known(d, &req) || !name_free(d, &req)) return;
-    if (!possible(d, &req)) return;
-    if (w->n_sessions >= WORLD_SESSIONS_MAX) {
-        draft_refuse(d, VERDICT_FULL, "", "there are %u sessions already", w->n_sessions);
-        return;
-    }
     struct session *s = world_add_session(w);
     uint32_t stamp = s->timer_stamp;
-    if (req.time_limit_ms == 0) {
-        req.time_limit_ms = world_group(w, req.group)->time_limit_ms[req.kind];
-    }
-    *s = req;
+    *s = *req;
     s->timer_stamp = stamp;
     s->first_alloc = MAP_NONE;
     s->id = ++w->last_session;
@@ -211,9 +301,38 @@ void on_submit(struct draft *d)
     s->submitted_wall_ms = d->ev->wall_ms;
     s->deadline_ms = session_deadline(s, SESSION_PENDING, w->now_ms);
     world_index_session(w, s);
+    wait_added(w, s);
     pool_add(w, s);
     timers_arm_session(w, s);
     draft_session(d, s);
     (void)draft_session_history(d, HISTORY_SUBMITTED, s);
-    d->out->session = s->id;
+    return s->id;
+}
+
+static void add_array(struct draft *d, const struct session *req)
+{
+    const struct event_submit *e = &d->ev->u.submit;
+    uint64_t first = d->w->last_session + 1;
+    for (uint32_t i = 0; i < e->array_count; i++) {
+        struct session task = *req;
+        task.array = first;
+        task.array_index = e->session.array_index + i * e->array_step;
+        task.array_count = e->array_count;
+        task.array_limit = e->session.array_limit;
+        task_name(req, task.array_index, task.name);
+        uint64_t id = add_one(d, &task);
+        CHECK(id == first + i);
+    }
+    d->out->session = first;
+}
+
+void on_submit(struct draft *d)
+{
+    struct session req = request_of(&d->ev->u.submit);
+    if (!judged(d, &req)) return;
+    if (req.time_limit_ms == 0) {
+        req.time_limit_ms = world_group(d->w, req.group)->time_limit_ms[req.kind];
+    }
+    if (d->ev->u.submit.array_count > 0) add_array(d, &req);
+    else d->out->session = add_one(d, &req);
 }

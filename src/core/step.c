@@ -23,6 +23,7 @@ static const char *const VERDICT_NAMES[] = {
     [VERDICT_ENDED] = "ended",
     [VERDICT_NOT_RUNNING] = "not_running",
     [VERDICT_NOT_EMPTY] = "not_empty",
+    [VERDICT_TOO_LATE] = "too_late",
     [VERDICT_STALE] = "stale",
     [VERDICT_FULL] = "full",
 };
@@ -40,6 +41,7 @@ static const char *const HISTORY_NAMES[] = {
     [HISTORY_NODE_CORDON] = "node.cordon",
     [HISTORY_NODE_FORGOTTEN] = "node.forgotten",
     [HISTORY_GROUP] = "group.changed",
+    [HISTORY_UPDATED] = "session.updated",
 };
 _Static_assert(ARRAY_LEN(HISTORY_NAMES) == HISTORY_KINDS, "one name a kind");
 
@@ -68,6 +70,7 @@ static void dispatch(struct draft *d)
     case EVENT_NODE_CORDON: on_cordon(d); return;
     case EVENT_NODE_FORGET: on_forget(d); return;
     case EVENT_GROUP_PUT: on_group_put(d); return;
+    case EVENT_UPDATE: on_update(d); return;
     case EVENT_KINDS: break;
     }
     UNREACHABLE();
@@ -101,6 +104,7 @@ void step(struct world *w, const struct event *ev, struct effects *out)
     dispatch(&d);
     d.actor = 0; /* who ends one session did not start the next */
     on_time(&d);
+    on_ended(&d);
     if (!ev->more_coming) out->more = pass_run(w, &(struct pass_sink){.placed = placed, .arg = &d});
     sched_sync(w);
     draft_finish(&d);

@@ -22,13 +22,19 @@ enum event_kind {
     EVENT_NODE_CORDON,
     EVENT_NODE_FORGET, /* an operator swears that the machine is gone for good */
     EVENT_GROUP_PUT,
+    EVENT_UPDATE,    /* a person changes what may still change of a session */
     EVENT_KINDS
 };
 
 /* What a submission says; the caller has checked text lengths, step checks the rest. */
 struct event_submit {
-    struct session session; /* name, user, project, group, kind, priority, roles, limits, flags */
+    struct session session; /* name, user, project, group, kind, priority, roles, limits, flags,
+                               dependencies; array_index of the first task */
     bool allow_impossible;
+    uint32_t array_count;   /* 0: no array.  Task i has index first + i * step */
+    uint32_t array_step;    /* from 1 */
+    /* How a dependency that is not live has ended; OUTCOME_NONE: it must be live. */
+    enum session_outcome depend_outcome[SESSION_DEPENDS_MAX];
 };
 struct event_stop {
     uint64_t session;
@@ -36,6 +42,15 @@ struct event_stop {
     int64_t grace_ms; /* -1: its own */
 };
 struct event_signal { uint64_t session; int32_t signal; };
+enum update_field { UPDATE_PRIORITY = 1, UPDATE_TIME_LIMIT = 2, UPDATE_HOLD = 4,
+                    UPDATE_PREEMPTIBLE = 8 };
+struct event_update {
+    uint64_t session;
+    uint32_t fields;       /* mask of enum update_field */
+    int32_t priority;
+    int64_t time_limit_ms; /* 0: none */
+    bool hold, preemptible;
+};
 struct event_join { struct node node; /* id 0; name, group, capacity, devices, boot_id, ... */ };
 struct event_report {
     uint32_t node;
@@ -57,6 +72,7 @@ struct event {
         struct event_submit submit;
         struct event_stop stop;
         struct event_signal signal;
+        struct event_update update;
         struct event_join join;
         struct event_report report;
         struct event_cordon cordon;
@@ -75,6 +91,7 @@ enum verdict {
     VERDICT_ENDED,          /* too late: it has ended */
     VERDICT_NOT_RUNNING,    /* a signal needs a running session */
     VERDICT_NOT_EMPTY,      /* a node that is heard and holds something */
+    VERDICT_TOO_LATE,       /* what was asked to change can change no more */
     VERDICT_STALE,          /* a report older than one already seen: ignored */
     VERDICT_FULL,           /* a bound of the world was reached */
     VERDICTS
@@ -95,7 +112,7 @@ enum change_kind {
 enum history_what {
     HISTORY_SUBMITTED = 1, HISTORY_STATE, HISTORY_ATTEMPT_REVOKED, HISTORY_ALARM, HISTORY_SIGNAL,
     HISTORY_NODE_JOINED, HISTORY_NODE_UNREACHABLE, HISTORY_NODE_BACK, HISTORY_NODE_CORDON,
-    HISTORY_NODE_FORGOTTEN, HISTORY_GROUP, HISTORY_KINDS
+    HISTORY_NODE_FORGOTTEN, HISTORY_GROUP, HISTORY_UPDATED, HISTORY_KINDS
 };
 const char *history_name(enum history_what w); /* "session.state", ... */
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
+#include "core/model/wait.h"
 
 void transition(struct draft *d, struct session *s, enum session_state to, const char *text)
 {
@@ -20,6 +21,7 @@ void transition(struct draft *d, struct session *s, enum session_state to, const
         s->not_before_ms = 0;
     }
     s->state = to;
+    wait_moved(w, s, before, to);
     s->since_ms = w->now_ms;
     s->deadline_ms = session_deadline(s, before, w->now_ms);
     s->alarm = false;
@@ -32,6 +34,7 @@ void transition(struct draft *d, struct session *s, enum session_state to, const
     if (to == SESSION_ENDED) {
         s->ended_ms = w->now_ms;
         s->ended_wall_ms = d->ev->wall_ms;
+        VEC_PUSH(&d->ended, ((struct draft_end){s->id, s->outcome}));
     }
     timers_arm_session(w, s);
     draft_session(d, s);

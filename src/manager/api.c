@@ -117,6 +117,7 @@ static const struct { int status; const char *code; } verdict_answers[VERDICTS] 
     [VERDICT_ENDED] = {409, "ended"},
     [VERDICT_NOT_RUNNING] = {409, "not_running"},
     [VERDICT_NOT_EMPTY] = {409, "conflict"},
+    [VERDICT_TOO_LATE] = {409, "too_late"},
     [VERDICT_STALE] = {409, "conflict"},
     [VERDICT_FULL] = {503, "unavailable"},
 };

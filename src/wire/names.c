@@ -84,6 +84,7 @@ const struct wire_name names_history[] = {
     {HISTORY_NODE_CORDON, "node.cordon"},
     {HISTORY_NODE_FORGOTTEN, "node.forgotten"},
     {HISTORY_GROUP, "group.changed"},
+    {HISTORY_UPDATED, "session.updated"},
     END,
 };
 const struct wire_name names_why_kind[] = {

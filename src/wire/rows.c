@@ -61,6 +61,7 @@ static const struct wire_field session_fields[] = {
     WIRE_F_ARRAY(struct session, depends, n_depends, "depends", &dependency_table, OMIT),
     WIRE_F_U64(struct session, array, "array", OMIT),
     WIRE_F_U32(struct session, array_index, "array_index", OMIT),
+    WIRE_F_U32(struct session, array_count, "array_count", OMIT),
     WIRE_F_U32(struct session, array_limit, "array_limit", OMIT),
     WIRE_F_U32(struct session, restart_max, "restart_max", OMIT),
     WIRE_F_U32(struct session, restarts, "restarts", OMIT),

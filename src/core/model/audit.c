@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "core/model/order.h"
 #include "core/model/pool.h"
+#include "core/model/wait.h"
 #include "core/model/world.h"
 
 struct sums { struct slots used; uint32_t devices, rows; };
@@ -155,6 +156,7 @@ const char *world_audit(const struct world *w)
     for (uint32_t i = 0; !why && i < w->allocs.n; i++) {
         if (w->allocs.v[i].live && world_session(w, w->allocs.v[i].ref.session)) held++;
     }
+    if (!why) why = wait_audit(w);
     if (!why && held != chained) why = "a session's chain misses rows";
     for (uint32_t g = 1; !why && g <= w->queues.n; g++) {
         why = audit_queue(w, g);

@@ -8,6 +8,7 @@
 #include "core/model/order.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
+#include "core/model/wait.h"
 #include "core/model/world.h"
 
 #define ACCOUNTS_MAX (UINT32_C(1) << 20)
@@ -145,6 +146,10 @@ static const char *check_session(const struct world *w, const struct session *s)
     if (!world_user(w, s->user)) return "a session's user is unknown";
     if (!world_project(w, s->project)) return "a session's project is unknown";
     if (!world_group(w, s->group)) return "a session's group is unknown";
+    for (uint32_t i = 0; i < s->n_depends; i++) {
+        if (s->depends[i].session >= s->id) return "a session depends on a later one";
+        if (!world_session(w, s->depends[i].session)) return "a dependency has ended";
+    }
     return NULL;
 }
 
@@ -207,6 +212,7 @@ bool world_ready(struct world *w, const char **ret_why)
     for (uint32_t i = 0; i < w->nodes.n; i++) node_refresh(w, &w->nodes.v[i]);
     for (uint32_t i = 0; i < w->sessions.n; i++) {
         struct session *s = &w->sessions.v[i];
+        wait_added(w, s);
         if (s->state == SESSION_PENDING) pool_add(w, s);
         timers_arm_session(w, s);
     }

@@ -133,7 +133,7 @@ struct session {
     uint32_t n_depends;
     struct dependency depends[SESSION_DEPENDS_MAX];
     uint64_t array;      /* id of its first task; 0: no array */
-    uint32_t array_index;
+    uint32_t array_index, array_count; /* the tasks are numbered array .. array + count - 1 */
     uint32_t array_limit; /* tasks at once; 0: no bound */
     uint32_t restart_max; /* restarts after a failure; 0: never */
     uint32_t restarts;    /* after failures, evictions, requeues: it finds the number inside */

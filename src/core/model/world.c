@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "core/model/pool.h"
+#include "core/model/wait.h"
 
 struct world *world_new(void) { return mem_alloc(sizeof(struct world)); }
 
@@ -32,6 +33,7 @@ void world_free(struct world *w)
     map_str_done(&w->node_by_name);
     map_str_done(&w->shape_by_key);
     heap_done(&w->timers);
+    wait_free(w);
     if (w->sched_free) w->sched_free(w);
     VEC_DONE(&w->changed);
     mem_free(w);

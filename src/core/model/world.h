@@ -49,6 +49,10 @@ struct room {
     bool usable;      /* new work may be placed here at all */
 };
 
+struct array_work { uint64_t array; uint32_t live, active; }; /* model/wait.h */
+struct dependent { uint64_t session; uint32_t next; };         /* MAP_NONE ends a chain */
+struct wait_ids { VEC(uint64_t) v; };
+
 struct world {
     /* Stored. */
     uint64_t turn;       /* the turn being built (the caller counts), or the last one */
@@ -76,6 +80,10 @@ struct world {
     VEC(uint32_t) freed;  /* nodes whose room grew in this step, with doubles */
     VEC(uint32_t) opened; /* those of the newest opening, each once */
     uint64_t openings;
+    struct map_u64 array_by_id, dependents_by_id;
+    VEC(struct array_work) arrays; /* slots; array 0: free */
+    VEC(struct dependent) dependents; /* slots; session 0: free */
+    VEC(uint32_t) free_arrays, free_dependents;
     struct heap timers;  /* at most one valid item a session and a node */
     uint32_t n_sessions; /* live */
     uint64_t walks;      /* passes begun: names what `fenced` was marked in */

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "core/model/pool.h"
+#include "core/model/wait.h"
 
 void fence_begin(struct fence *f, const struct world *w, uint32_t group)
 {
@@ -55,7 +56,7 @@ const struct session *fence_blocker(const struct world *w, const struct session 
     /* Where no node is left to fence, nobody blocks anybody: no need to walk the queue. */
     for (uint32_t i = 0; i < n && !found && fence.open > 0 && e[i].seq != s->id; i++) {
         const struct session *ahead = &w->sessions.v[e[i].slot];
-        if (session_waits(ahead, w->now_ms) || fence_holds(&fence, w, ahead)) continue;
+        if (wait_of(w, ahead) != WAIT_NONE || fence_holds(&fence, w, ahead)) continue;
         bool refused = pool_refused(w, e[i].shape);
         if (!refused && place_decide(w, ahead, PLACE_NOW, &fence.scratch)) continue;
         fence_add(&fence, w, ahead);

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "core/model/pool.h"
+#include "core/model/wait.h"
 #include "core/sched/fence.h"
 
 struct walk {
@@ -28,7 +29,7 @@ static enum judgement judge(struct walk *walk, const struct queue_entry *e)
     CHECK(s->id == e->seq);
     CHECK(s->state == SESSION_PENDING);
     if (walk->strict && shape->fenced == w->walks) return JUDGED_PASSED_OVER;
-    if (session_waits(s, w->now_ms)) return JUDGED_PASSED_OVER;
+    if (wait_of(w, s) != WAIT_NONE) return JUDGED_PASSED_OVER;
     if (walk->strict && shape->fence != w->walks && fence_holds(&walk->fence, w, s)) {
         shape->fenced = w->walks;
         return JUDGED_PASSED_OVER;
