@@ -14,14 +14,19 @@ uint32_t node_all_devices(uint32_t n_devices)
     return (UINT32_C(1) << n_devices) - 1;
 }
 
-uint32_t node_free_devices(const struct node *n)
+uint32_t node_healthy_devices(const struct node *n)
 {
     uint32_t healthy = 0;
     CHECK(n->n_devices <= NODE_DEVICES_MAX);
     for (uint32_t i = 0; i < n->n_devices; i++) {
         if (n->devices[i].healthy) healthy |= UINT32_C(1) << i;
     }
-    return healthy & ~n->used_devices;
+    return healthy;
+}
+
+uint32_t node_free_devices(const struct node *n)
+{
+    return node_healthy_devices(n) & ~n->used_devices;
 }
 
 bool node_usable(const struct node *n)

@@ -59,6 +59,7 @@ void node_refresh(struct world *w, struct node *n);
 void node_take(struct world *w, struct node *n, const struct alloc *a);
 void node_give(struct world *w, struct node *n, const struct alloc *a);
 
+uint32_t node_healthy_devices(const struct node *n);
 /* Devices that may be given: healthy and unallocated. */
 uint32_t node_free_devices(const struct node *n);
 /* All devices, healthy or not, given or not. */

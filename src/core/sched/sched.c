@@ -2,9 +2,11 @@
 #include "core/sched/sched.h"
 
 #include "base/check.h"
+#include "core/sched/plan.h"
 
 static void done(struct world *w)
 {
+    plan_free(w);
     mem_free(w->sched);
     w->sched = NULL;
 }
@@ -21,5 +23,6 @@ struct sched *sched_of(struct world *w)
 void sched_sync(struct world *w)
 {
     CHECK(w->ready);
+    plan_sync(w);
     VEC_CLEAR(&w->changed);
 }

@@ -8,11 +8,11 @@
 #include "core/model/world.h"
 
 struct place_index;
-struct plan;
+struct promises;
 
 struct sched {
     struct place_index *index; /* sched/index.c: nodes by what they can still fit */
-    struct plan *plan;         /* sched/plan.c: when room comes free, what is promised */
+    struct promises *promises; /* sched/promise.c: what is promised, and to whom */
 };
 
 /* The world's, made when there is none yet. */
