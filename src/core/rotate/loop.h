@@ -53,7 +53,7 @@ struct rotate_candidate { /* another pool; {0} is none */
     int32_t priority;
     bool training;          /* a training pool: for UNBOUND rotors, after every serving pool */
     bool lost;              /* its claim was lost on this tick */
-    uint32_t waiting;       /* its backlog */
+    uint32_t waiting;       /* its backlog, less the claims on it */
     int64_t oldest_ms;      /* how long its oldest item waits */
     enum fact readable, fresh, fits, co_resident, backed_off;
 };
