@@ -26,19 +26,34 @@ const struct verb verb_table[] = {
     {NULL, NULL, NULL, false},
 };
 
-static const struct verb *find(const char *name)
+/* Verbs of the program around us, which need layers that we do not. */
+static const struct verb *beside;
+
+static const struct verb *find_in(const struct verb *table, const char *name)
 {
-    for (const struct verb *v = verb_table; v->name; v++)
+    for (const struct verb *v = table; v && v->name; v++)
         if (strcmp(v->name, name) == 0) return v;
     return NULL;
+}
+
+static const struct verb *find(const char *name)
+{
+    const struct verb *v = find_in(verb_table, name);
+    return v ? v : find_in(beside, name);
+}
+
+static void list_verbs(struct strbuf *b, const struct verb *table)
+{
+    for (const struct verb *v = table; v && v->name; v++)
+        if (!v->hidden) strbuf_fmt(b, "  %-9s %s\n", v->name, v->summary);
 }
 
 static void usage(struct strbuf *b)
 {
     strbuf_puts(b, "Usage: rota VERB [OPTION...] [ARG...]\n\n"
                    "Rota shares a team's machines and can always say why something waits.\n\n");
-    for (const struct verb *v = verb_table; v->name; v++)
-        if (!v->hidden) strbuf_fmt(b, "  %-9s %s\n", v->name, v->summary);
+    list_verbs(b, verb_table);
+    list_verbs(b, beside);
     strbuf_puts(b, "\nExamples:\n"
                    "  rota run --cpus 2 -i python3 - < train.py  # output and exit code come here\n"
                    "  rota run -d --gpus 1 --name night /opt/lab/night.sh\n"
@@ -54,6 +69,8 @@ static int unknown(const char *name)
     const char *known[32];
     size_t n = 0;
     for (const struct verb *v = verb_table; v->name && n < ARRAY_LEN(known) - 1; v++)
+        known[n++] = v->name;
+    for (const struct verb *v = beside; v && v->name && n < ARRAY_LEN(known) - 1; v++)
         known[n++] = v->name;
     known[n] = NULL;
     const char *near = verb_nearest(name, known);
@@ -85,8 +102,9 @@ int verb_help(int argc, char **argv)
     return 0;
 }
 
-int cli_main(int argc, char **argv)
+int cli_main(int argc, char **argv, const struct verb *more)
 {
+    beside = more;
     net_ignore_sigpipe();
     if (argc < 2) {
         AUTO_STRBUF struct strbuf b;

@@ -2,6 +2,9 @@
 #ifndef CLI_MAIN_H
 #define CLI_MAIN_H
 
-int cli_main(int argc, char **argv);
+struct verb;
+
+/* `more`: verbs of the program itself, as verb_table; NULL for none. */
+int cli_main(int argc, char **argv, const struct verb *more);
 
 #endif
