@@ -7,6 +7,7 @@
 #include "core/events.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
+#include "core/model/usage.h"
 #include "core/transition.h"
 
 void on_start(struct draft *d)
@@ -215,6 +216,7 @@ void on_node_lost(struct draft *d, struct node *n, const char *text)
         struct session *s = world_session(w, a->ref.session);
         bool current = !a->revoked;
         if (current) {
+            usage_give(w, a);
             a->revoked = true;
             a->revoked_turn = w->turn;
             draft_alloc(d, a);

@@ -3,6 +3,7 @@
 #include "core/events.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
+#include "core/model/usage.h"
 #include "core/model/wait.h"
 #include "core/sched/place.h"
 
@@ -301,6 +302,7 @@ static uint64_t add_one(struct draft *d, const struct session *req)
     s->submitted_wall_ms = d->ev->wall_ms;
     s->deadline_ms = session_deadline(s, SESSION_PENDING, w->now_ms);
     world_index_session(w, s);
+    usage_moved(w, s, 0, SESSION_PENDING);
     wait_added(w, s);
     pool_add(w, s);
     timers_arm_session(w, s);

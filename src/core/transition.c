@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
+#include "core/model/usage.h"
 #include "core/model/wait.h"
 
 void transition(struct draft *d, struct session *s, enum session_state to, const char *text)
@@ -20,6 +21,7 @@ void transition(struct draft *d, struct session *s, enum session_state to, const
         pool_remove(w, s);
         s->not_before_ms = 0;
     }
+    usage_moved(w, s, before, to);
     s->state = to;
     wait_moved(w, s, before, to);
     s->since_ms = w->now_ms;
@@ -116,6 +118,7 @@ void transition_revoke(struct draft *d, struct session *s, const char *text)
          a = world_next_of_session(d->w, a)) {
         if (a->revoked) continue;
         CHECK(a->ref.attempt == s->attempt);
+        usage_give(d->w, a);
         a->revoked = true;
         a->revoked_turn = d->w->turn;
         draft_alloc(d, a);

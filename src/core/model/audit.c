@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "core/model/order.h"
 #include "core/model/pool.h"
+#include "core/model/usage.h"
 #include "core/model/wait.h"
 #include "core/model/world.h"
 
@@ -164,6 +165,7 @@ const char *world_audit(const struct world *w)
     }
     if (!why && pending != queued) why = "a pending session is in no queue";
     if (!why && live != w->n_sessions) why = "the count of sessions is wrong";
+    if (!why) why = usage_audit(w);
     if (!why && live != w->session_by_id.n) why = "an ended session is still found";
     return why;
 }

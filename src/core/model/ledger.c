@@ -6,7 +6,7 @@
 
 #include "base/bitset.h"
 #include "base/check.h"
-#include "core/model/world.h"
+#include "core/model/usage.h"
 
 uint32_t ledger_slot(const struct world *w, const struct alloc *a)
 {
@@ -52,6 +52,7 @@ struct alloc *ledger_add(struct world *w, const struct alloc *row)
     CHECK((int64_t)bits_count(a->devices) == a->slots.v[SLOT_GPU]);
     ledger_link(w, slot);
     node_take(w, world_node(w, a->node), a);
+    if (!a->revoked) usage_take(w, a);
     return a;
 }
 
@@ -87,6 +88,7 @@ void ledger_release(struct world *w, struct alloc *a)
     struct node *n = world_node(w, a->node);
     struct session *s = world_session(w, a->ref.session);
     CHECK(n != NULL);
+    if (!a->revoked) usage_give(w, a);
     unlink_from_node(w, n, slot);
     if (s) unlink_from_session(w, s, slot);
     node_give(w, n, a);

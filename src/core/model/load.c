@@ -8,6 +8,7 @@
 #include "core/model/order.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
+#include "core/model/usage.h"
 #include "core/model/wait.h"
 #include "core/model/world.h"
 
@@ -141,6 +142,17 @@ bool world_put_alloc(struct world *w, const struct alloc *a)
 
 /* ---- together */
 
+static const char *check_accounts(const struct world *w)
+{
+    for (uint32_t i = 0; i < w->projects.n; i++) {
+        if (!world_domain(w, w->projects.v[i].domain)) return "a project's domain is unknown";
+    }
+    for (uint32_t i = 0; i < w->users.n; i++) {
+        if (!world_domain(w, w->users.v[i].domain)) return "a user's domain is unknown";
+    }
+    return NULL;
+}
+
 static const char *check_session(const struct world *w, const struct session *s)
 {
     if (!world_user(w, s->user)) return "a session's user is unknown";
@@ -205,6 +217,8 @@ bool world_ready(struct world *w, const char **ret_why)
         bool holds = session_row(s->state)->holds == HOLDS_DEVICES;
         if (holds && s->first_alloc == MAP_NONE) why = "a session on nodes has no allocation";
     }
+    if (!why) why = check_accounts(w);
+    if (!why && !usage_recount(w)) why = "what an account uses overflows";
     if (why) {
         *ret_why = why;
         return false;

@@ -14,8 +14,8 @@ void usage_give(struct world *w, const struct alloc *a);
 /* The session moves between states; `from` is 0 for a new one. */
 void usage_moved(struct world *w, const struct session *s, enum session_state from,
                  enum session_state to);
-/* Loading: everything from the rows. */
-void usage_recount(struct world *w);
+/* Loading: everything from the rows.  False: a sum overflows, nothing is changed. */
+bool usage_recount(struct world *w);
 /* NULL, or what is not the sum that it should be. */
 const char *usage_audit(const struct world *w);
 

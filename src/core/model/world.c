@@ -183,6 +183,13 @@ struct user *world_user_named(const struct world *w, struct str name)
     FIND_BY_NAME(&w->users, name);
 }
 
+struct domain *world_domain(const struct world *w, uint32_t id) { FIND_BY_ID(&w->domains, id); }
+
+struct domain *world_domain_named(const struct world *w, struct str name)
+{
+    FIND_BY_NAME(&w->domains, name);
+}
+
 struct project *world_project(const struct world *w, uint32_t id)
 {
     FIND_BY_ID(&w->projects, id);

@@ -119,6 +119,8 @@ struct group *world_group(const struct world *w, uint32_t id);
 struct group *world_group_named(const struct world *w, struct str name);
 struct user *world_user(const struct world *w, uint32_t id);
 struct user *world_user_named(const struct world *w, struct str name);
+struct domain *world_domain(const struct world *w, uint32_t id);
+struct domain *world_domain_named(const struct world *w, struct str name);
 struct project *world_project(const struct world *w, uint32_t id);
 struct project *world_project_named(const struct world *w, struct str name);
 /* Rows of a session or node, by following chains: for (a = world_allocs_of_session(w, s); a;

@@ -18,16 +18,19 @@ struct quota_excess {
 };
 #define QUOTA_EXCESSES_MAX (3 * LIMIT_KINDS)
 
-/* What one level still allows; a kind without limit has INT64_MAX. */
+/* What one level still allows, negative where a limit was lowered below what is used; a
+ * kind without limit has INT64_MAX less what is used: no sum that starts overflows. */
 struct quota_left { int64_t left[LIMIT_KINDS]; };
 void quota_user_left(const struct world *w, uint32_t user, struct quota_left *ret);
 void quota_project_left(const struct world *w, uint32_t project, struct quota_left *ret);
 /* The smaller of project and its domain is what a whole lane of the queue can be judged by. */
 void quota_lane_left(const struct world *w, uint32_t project, struct quota_left *ret);
+/* What is not asked for is not judged. */
 bool quota_fits(const struct quota_left *left, const struct slots *total);
 
 /* Could it start now?  `freed`, NULL or what is to be taken off the used amounts of each
- * level first (victims that end), is judged as if it were gone. */
+ * level first (victims that end), is judged as if it were gone.  What the session holds or
+ * is promised itself is never counted against it. */
 struct quota_freed {
     uint32_t n;
     const struct session *const *sessions; /* each holds its rows now */

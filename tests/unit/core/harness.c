@@ -9,14 +9,19 @@
 
 /* ---- the store */
 
-static void accounts(struct world *w)
+static void first_accounts(struct lab_store *s)
 {
-    assert_true(world_put_domain(w, &(struct domain){.id = 1, .name = "default"}));
-    assert_true(world_put_project(w, &(struct project){.id = 1, .domain = 1, .name = "default"}));
-    assert_true(world_put_user(
-        w, &(struct user){.id = 1, .domain = 1, .name = "alice", .role = ROLE_ADMIN}));
-    assert_true(world_put_user(
-        w, &(struct user){.id = 2, .domain = 1, .name = "bob", .role = ROLE_ADMIN}));
+    VEC_PUSH(&s->domains, ((struct domain){.id = 1, .name = "default"}));
+    VEC_PUSH(&s->projects, ((struct project){.id = 1, .domain = 1, .name = "default"}));
+    VEC_PUSH(&s->users, ((struct user){.id = 1, .domain = 1, .name = "alice", .role = ROLE_ADMIN}));
+    VEC_PUSH(&s->users, ((struct user){.id = 2, .domain = 1, .name = "bob", .role = ROLE_ADMIN}));
+}
+
+static void load_accounts(const struct lab_store *s, struct world *w)
+{
+    VEC_EACH(d, &s->domains) assert_true(world_put_domain(w, d));
+    VEC_EACH(p, &s->projects) assert_true(world_put_project(w, p));
+    VEC_EACH(u, &s->users) assert_true(world_put_user(w, u));
 }
 
 #define STORE_PUT(vec, item, same) \
@@ -105,7 +110,8 @@ struct lab *lab_new(enum on_blocked blocked)
     memset(g.time_limit_ms, 0, sizeof(g.time_limit_ms));
     VEC_PUSH(&l->store.groups, g);
     l->w = world_new();
-    accounts(l->w);
+    first_accounts(&l->store);
+    load_accounts(&l->store, l->w);
     assert_true(world_put_group(l->w, &g));
     assert_true(world_ready(l->w, &why));
     audit(l);
@@ -120,6 +126,9 @@ void lab_free(struct lab *l)
     VEC_DONE(&l->store.allocs);
     VEC_DONE(&l->store.nodes);
     VEC_DONE(&l->store.groups);
+    VEC_DONE(&l->store.domains);
+    VEC_DONE(&l->store.projects);
+    VEC_DONE(&l->store.users);
     for (uint32_t i = 0; i < l->n_nodes; i++) VEC_DONE(&l->nodes[i].list);
     mem_free(l);
 }
@@ -160,7 +169,7 @@ void lab_restart(struct lab *l)
 {
     struct world *w = world_new();
     const char *why = NULL;
-    accounts(w);
+    load_accounts(&l->store, w);
     /* Backwards: rows come in any order. */
     for (uint32_t i = l->store.allocs.n; i > 0; i--) {
         assert_true(world_put_alloc(w, &l->store.allocs.v[i - 1]));
@@ -184,6 +193,62 @@ void lab_restart(struct lab *l)
     world_free(l->w);
     l->w = w;
     audit(l);
+}
+
+/* ---- accounts */
+
+uint32_t lab_domain(struct lab *l, const char *name)
+{
+    struct domain d = {.id = l->w->domains.n + 1};
+    assert_true(TEXT_SET(d.name, str_of(name)));
+    VEC_PUSH(&l->w->domains, d);
+    VEC_PUSH(&l->store.domains, d);
+    return d.id;
+}
+
+uint32_t lab_project(struct lab *l, uint32_t domain, const char *name)
+{
+    struct project p = {.id = l->w->projects.n + 1, .domain = domain};
+    assert_true(TEXT_SET(p.name, str_of(name)));
+    VEC_PUSH(&l->w->projects, p);
+    VEC_PUSH(&l->store.projects, p);
+    return p.id;
+}
+
+uint32_t lab_user(struct lab *l, uint32_t domain, const char *name)
+{
+    struct user u = {.id = l->w->users.n + 1, .domain = domain, .role = ROLE_MEMBER};
+    assert_true(TEXT_SET(u.name, str_of(name)));
+    VEC_PUSH(&l->w->users, u);
+    VEC_PUSH(&l->store.users, u);
+    return u.id;
+}
+
+static void set_limit(struct limits *l, enum limit_kind k, int64_t max)
+{
+    l->set |= UINT32_C(1) << k;
+    l->max[k] = max;
+}
+
+void lab_limit(struct lab *l, enum account_level level, uint32_t id, enum limit_kind k,
+               int64_t max)
+{
+    switch (level) {
+    case LEVEL_USER:
+        set_limit(&world_user(l->w, id)->limits, k, max);
+        set_limit(&l->store.users.v[id - 1].limits, k, max);
+        return;
+    case LEVEL_PROJECT:
+        set_limit(&world_project(l->w, id)->limits, k, max);
+        set_limit(&l->store.projects.v[id - 1].limits, k, max);
+        return;
+    case LEVEL_DOMAIN:
+        set_limit(&world_domain(l->w, id)->limits, k, max);
+        set_limit(&l->store.domains.v[id - 1].limits, k, max);
+        return;
+    case ACCOUNT_LEVELS: break;
+    }
+    fail_msg("no such level");
 }
 
 /* ---- requests */

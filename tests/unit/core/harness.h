@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "core/explain.h"
+#include "core/sched/quota.h"
 #include "core/step.h"
 
 #define LAB_NODES 16
@@ -29,6 +30,9 @@ struct lab_store {
     VEC(struct alloc) allocs;
     VEC(struct node) nodes;
     VEC(struct group) groups;
+    VEC(struct domain) domains;
+    VEC(struct project) projects;
+    VEC(struct user) users;
     uint64_t last_session;
 };
 
@@ -49,6 +53,13 @@ enum verdict lab_step(struct lab *l, const struct event *ev);
 enum verdict lab_tick(struct lab *l, int64_t ms); /* lets time pass first */
 void lab_restart(struct lab *l);
 char *lab_dump(const struct world *w); /* caller frees */
+
+/* More accounts than lab_new has, and what they may use; 0 of `max` is none at all. */
+uint32_t lab_domain(struct lab *l, const char *name);
+uint32_t lab_project(struct lab *l, uint32_t domain, const char *name);
+uint32_t lab_user(struct lab *l, uint32_t domain, const char *name);
+void lab_limit(struct lab *l, enum account_level level, uint32_t id, enum limit_kind k,
+               int64_t max);
 
 /* Amounts are whole CPUs, GiB and devices. */
 struct slots lab_slots(int64_t cpu, int64_t gib, int64_t gpu);
