@@ -115,9 +115,17 @@ static void env_gang(struct wire_texts *env, const struct body *b, uint32_t memb
     env_offer(env, b, "PET_MASTER_PORT", MASTER_PORT);
 }
 
+/* As the manager shows it: a task of an array has its index behind its name. */
+static void name_of(const struct body *b, const char *id, char ret[SESSION_NAME_MAX + 16])
+{
+    if (b->spec.name[0] == '\0') text_fmt(ret, SESSION_NAME_MAX + 16, "%s", id);
+    else if (!b->sync.array) text_fmt(ret, SESSION_NAME_MAX + 16, "%s", b->spec.name);
+    else text_fmt(ret, SESSION_NAME_MAX + 16, "%s-%u", b->spec.name, b->sync.array_index);
+}
+
 static void env_make(const struct body *b, struct member_ref ref, struct launch *o)
 {
-    char id[24];
+    char id[24], name[SESSION_NAME_MAX + 16];
     struct wire_texts *env = &o->env;
 
     for (size_t i = 0; i < ARRAY_LEN(defaults); i++) {
@@ -132,9 +140,16 @@ static void env_make(const struct body *b, struct member_ref ref, struct launch 
     }
     session_id_format(ref.session, id);
     env_add(env, "ROTA_SESSION", id);
-    env_add(env, "ROTA_SESSION_NAME", b->spec.name[0] != '\0' ? b->spec.name : id);
+    name_of(b, id, name);
+    env_add(env, "ROTA_SESSION_NAME", name);
     env_num(env, "ROTA_ATTEMPT", ref.attempt);
-    env_num(env, "ROTA_RESTART_COUNT", ref.attempt - 1);
+    env_num(env, "ROTA_RESTART_COUNT", b->sync.restarts);
+    if (b->sync.array) {
+        session_id_format(b->sync.array, id);
+        env_add(env, "ROTA_ARRAY", id);
+        env_num(env, "ROTA_ARRAY_INDEX", b->sync.array_index);
+        env_num(env, "ROTA_ARRAY_COUNT", b->sync.array_count);
+    }
     env_gang(env, b, ref.member, members_of(&b->spec));
     env_gpus(env, mask_of(&b->sync, ref.member));
 }

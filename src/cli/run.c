@@ -13,7 +13,8 @@ enum { FILE_MAX = 1024 * 1024, SUBMIT_PATIENCE_MS = 30000 };
 enum {
     KEY_NAME = 300, KEY_PROJECT, KEY_GROUP, KEY_CPUS, KEY_MEM, KEY_GPUS, KEY_CONTAINERS,
     KEY_ONE_NODE, KEY_TIME, KEY_PRIORITY, KEY_WORKDIR, KEY_IMAGE, KEY_KIND, KEY_GRACE,
-    KEY_PENDING, KEY_IMPOSSIBLE, KEY_KEEP_GANG, KEY_LABEL, KEY_KEY,
+    KEY_PENDING, KEY_IMPOSSIBLE, KEY_KEEP_GANG, KEY_LABEL,
+    KEY_ARRAY, KEY_BEGIN, KEY_HOLD, KEY_PREEMPTIBLE, KEY_RESTARTS, KEY_AFTER, KEY_KEY,
 };
 
 struct run_args {
@@ -22,7 +23,7 @@ struct run_args {
     const char *file, *key;
     bool detach, quiet;
     struct wire_map env, labels;
-    struct wire_texts command;
+    struct wire_texts command, after;
     /* Which flags were given: they win over the file. */
     const char *flag[KEY_KEY - KEY_NAME + 1];
 };
@@ -53,6 +54,16 @@ static const struct argp_option options[] = {
     {"time", KEY_TIME, "TIME", 0, "Stop it after this long: 90s, 30m, 2h, 1d", 0},
     {"pending-timeout", KEY_PENDING, "TIME", 0, "Give up when it has not started by then", 0},
     {"grace", KEY_GRACE, "TIME", 0, "From SIGTERM to SIGKILL (default 30s)", 0},
+    {"after", KEY_AFTER, "SESSION[:HOW]", 0,
+     "Start when that session has ended: HOW is success (default), end or failure", 0},
+    {"begin", KEY_BEGIN, "TIME", 0,
+     "Not before: 2h from now, or an instant such as 2026-12-01T18:00:00Z", 0},
+    {"array", KEY_ARRAY, "FIRST-LAST[:STEP][%N]", 0,
+     "One session for each index, at most N at once; implies -d", 0},
+    {"hold", KEY_HOLD, 0, 0, "Wait until `rota release`", 0},
+    {"preemptible", KEY_PREEMPTIBLE, "yes|no", 0,
+     "May it have to make room?  (default: batch yes, others no)", 0},
+    {"restarts", KEY_RESTARTS, "N", 0, "Start it again after a failure, N times at most", 0},
     {"keep-gang", KEY_KEEP_GANG, 0, 0, "One container's failure does not stop the others", 0},
     {"label", KEY_LABEL, "NAME=VALUE", 0, "Note something on the session", 0},
     {0, 0, 0, 0, "How it is followed:", 4},
@@ -101,6 +112,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'e': add_pair(state, &a->env, arg, true); return 0;
     case KEY_LABEL: add_pair(state, &a->labels, arg, false); return 0;
     case KEY_KEY: a->key = arg; return 0;
+    case KEY_AFTER: wire_texts_add(&a->after, str_of(arg)); return 0;
     case ARGP_KEY_ARG: /* the first word that is no option: all the rest is the command's */
         wire_texts_add(&a->command, str_of(arg));
         while (state->next < state->argc)
@@ -229,6 +241,45 @@ static int apply_schedule(struct run_args *a, struct err *err)
     return rc;
 }
 
+/* "2h" is from now on; anything else has to be an instant. */
+static int apply_begin(struct run_args *a, struct err *err)
+{
+    struct session_spec *s = &a->spec;
+    const char *v = given(a, KEY_BEGIN);
+    int64_t wall_ms;
+    if (!v) return 0;
+    s->start_in_ms = 0;
+    s->start_at[0] = '\0';
+    if (fmt_parse_duration(str_of(v), &s->start_in_ms)) return 0;
+    if (wire_time_parse(str_of(v), &wall_ms) && TEXT_SET(s->start_at, str_of(v))) return 0;
+    return bad(err, "begin", v, "a time from now, such as 2h, or an instant such as "
+               "2026-12-01T18:00:00Z");
+}
+
+static int apply_turn(struct run_args *a, struct err *err)
+{
+    struct session_spec *s = &a->spec;
+    int rc = apply_text(a, KEY_ARRAY, "array", s->array, sizeof(s->array), err);
+    if (rc == 0) rc = apply_begin(a, err);
+    if (given(a, KEY_HOLD)) s->hold = true;
+    const char *v = given(a, KEY_PREEMPTIBLE);
+    int32_t choice = 0;
+    if (rc == 0 && v) {
+        if (!wire_name_find(names_choice, str_of(v), &choice))
+            rc = bad(err, "preemptible", v, "yes or no");
+        else s->preemptible = (enum choice)choice;
+    }
+    v = given(a, KEY_RESTARTS);
+    uint64_t n = 0;
+    if (rc == 0 && v) {
+        if (!str_to_u64(str_of(v), &n) || n > SESSION_RESTARTS_MAX)
+            rc = bad(err, "restarts", v, "a whole number from 0 to 1000");
+        else s->restart_max = (uint32_t)n;
+    }
+    for (uint32_t i = 0; i < a->after.n; i++) wire_texts_add(&s->after, str_of(a->after.v[i]));
+    return rc;
+}
+
 static void merge(struct wire_map *into, const struct wire_map *from)
 {
     for (uint32_t i = 0; i < from->n; i++) {
@@ -263,6 +314,7 @@ static int make_spec(struct run_args *a, struct err *err)
     }
     rc = apply_needs(a, err);
     if (rc == 0) rc = apply_schedule(a, err);
+    if (rc == 0) rc = apply_turn(a, err);
     const char *dir = given(a, KEY_WORKDIR);
     if (rc == 0 && dir) {
         mem_free(s->workdir);
@@ -307,6 +359,17 @@ static int submit(struct run_args *a, struct session_view *ret, bool *ret_imposs
     return rc;
 }
 
+static void say_submitted(const struct session_view *v)
+{
+    char line[96];
+    uint64_t first;
+    if (v->array_count > 0 && session_id_parse(str_of(v->id), &first))
+        text_fmt(line, sizeof(line), "%s..s%llu\n", v->id,
+                 (unsigned long long)(first + v->array_count - 1));
+    else text_fmt(line, sizeof(line), "%s\n", v->id);
+    say_out(str_of(line));
+}
+
 int verb_run(int argc, char **argv)
 {
     struct run_args *a = mem_alloc(sizeof(*a));
@@ -328,10 +391,8 @@ int verb_run(int argc, char **argv)
             struct follow_spec f = {
                 .input = a->spec.stdin_open, .tty = a->spec.tty, .quiet = a->quiet,
             };
-            if (a->detach) {
-                char line[32];
-                text_fmt(line, sizeof(line), "%s\n", view.id);
-                say_out(str_of(line));
+            if (a->detach || view.array_count > 0) {
+                say_submitted(&view);
                 code = 0;
             } else {
                 code = follow_session(a->common.api, &f, &view);

@@ -66,6 +66,29 @@ static void show_times(struct strbuf *b, const struct session_view *v)
     strbuf_putc(b, '\n');
 }
 
+/* When and how often it runs. */
+static void show_turn(struct strbuf *b, const struct session_view *v)
+{
+    char text[160];
+    for (uint32_t i = 0; i < v->after.n; i++) line(b, i == 0 ? "after" : "", v->after.v[i]);
+    if (v->array[0]) {
+        text_fmt(text, sizeof(text), "index %u, %u tasks from %s", v->array_index, v->array_count,
+                 v->array);
+        line(b, "array", text);
+    }
+    if (v->hold) line(b, "held", "until `rota release`");
+    if (v->restarts > 0 || v->restart_max > 0) {
+        text_fmt(text, sizeof(text), "%u so far, after failures at most %u", v->restarts,
+                 v->restart_max);
+        line(b, "restarts", text);
+    }
+    if (v->lowered > 0) {
+        text_fmt(text, sizeof(text), "queues at %d: it held others back for long",
+                 v->priority > v->lowered ? v->priority - v->lowered : 0);
+        line(b, "lowered", text);
+    }
+}
+
 static void show_session(const void *object, struct strbuf *b)
 {
     const struct session_view *v = object;
@@ -83,6 +106,7 @@ static void show_session(const void *object, struct strbuf *b)
     text_fmt(text, sizeof(text), "%s, priority %d, attempt %u", session_kind_name(v->kind),
              v->priority, v->attempt);
     line(b, "kind", text);
+    show_turn(b, v);
     show_needs(b, v);
     for (uint32_t i = 0; i < v->nodes.n; i++) line(b, i == 0 ? "on" : "", v->nodes.v[i]);
     show_times(b, v);

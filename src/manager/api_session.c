@@ -1,4 +1,4 @@
-/* manager/api_session.c - submitting, listing and showing sessions. */
+/* manager/api_session.c - naming, listing and showing sessions. */
 #include "manager/api_session.h"
 #include <stdlib.h>
 #include "base/check.h"
@@ -38,140 +38,6 @@ void session_ref_unknown(struct manager *m, struct http_req *req, const struct s
                    ref->id ? id : ref->name);
 }
 
-/* ---- submitting ---- */
-
-struct submission {
-    struct session_spec spec;
-    struct store_idem idem; /* key "" : none was given */
-};
-
-static bool read_key(struct api_call *c, struct store_idem *ret)
-{
-    struct str key = http_header(c->req, "Idempotency-Key");
-    memset(ret, 0, sizeof(*ret));
-    ret->user = c->user;
-    ret->wall_ms = net_wall_ms();
-    if (!key.p) return true;
-    bool ok = key.n > 0 && str_is_utf8(key) && TEXT_SET(ret->key, key);
-    if (!ok) {
-        answer_now(c->m, c->req, 400, "invalid", "Idempotency-Key",
-                   "Idempotency-Key: expected 1 to 127 characters");
-        return false;
-    }
-    auth_hash(c->req->body, ret->body_hash);
-    return true;
-}
-
-/* True: a new question.  Otherwise it has been answered. */
-static bool is_new(struct api_call *c, const struct store_idem *ask)
-{
-    if (ask->key[0] == '\0') return true;
-    struct err err = {0};
-    enum idem_found found;
-    uint64_t session = 0;
-    if (idem_find(&c->m->idem, c->m->reader, ask, &found, &session, &err) != 0) {
-        answer_err(c->m, c->req, &err);
-        return false;
-    }
-    if (found == IDEM_NEW) return true;
-    if (found == IDEM_OTHER_BODY) {
-        answer_problem(c->m, c->req, 422, "idempotency_mismatch", "Idempotency-Key",
-                       "this Idempotency-Key was used for another request");
-        return false;
-    }
-    const struct session *s = world_session(turns_world(c->m->turns), session);
-    struct session_ref ref = {.id = session, .user = c->user, .status = 201};
-    if (!s) {
-        session_show_later(c->m, c->req, &ref);
-        return false;
-    }
-    struct session_view v;
-    view_live(c->m, s, &v);
-    answer_object(c->m, c->req, 201, &wire_session_view, &v);
-    wire_free(&wire_session_view, &v);
-    return false;
-}
-
-/* Fills what the caller of step knows; false: it has been answered. */
-static bool submit_event(struct api_call *c, const struct session_spec *spec, struct event *ev)
-{
-    const struct world *w = turns_world(c->m->turns);
-    const struct project *p = world_project_named(w, str_of(spec->project));
-    const struct group *g = world_group_named(w, str_of(spec->group));
-    if (!p || !g) {
-        const char *field = p ? "group" : "project";
-        answer_problem(c->m, c->req, 400, "invalid", field, "%s: there is no %s \"%s\"", field,
-                       field, p ? spec->group : spec->project);
-        return false;
-    }
-    memset(ev, 0, sizeof(*ev));
-    ev->kind = EVENT_SUBMIT;
-    ev->actor = c->user;
-    struct session *s = &ev->u.submit.session;
-    session_spec_shape(spec, s);
-    s->user = c->user;
-    s->project = p->id;
-    s->group = g->id;
-    if (s->time_limit_ms < 0) s->time_limit_ms = g->time_limit_ms[s->kind];
-    ev->u.submit.allow_impossible = spec->allow_impossible;
-    return true;
-}
-
-/* What belongs to the session and no decision reads, in the same turn. */
-static void keep_document(struct manager *m, uint64_t session, struct submission *sub,
-                          struct str doc)
-{
-    struct store_turn *turn = turns_open(m->turns);
-    store_turn_doc(turn, session, doc);
-    doc_cache_put(&m->docs, session, doc);
-    if (sub->idem.key[0] == '\0') return;
-    sub->idem.session = session;
-    store_turn_op(turn, STORE_PUT_IDEM)->u.idem = sub->idem;
-    idem_add(&m->idem, &sub->idem);
-}
-
-static void submit(struct api_call *c, struct submission *sub)
-{
-    struct manager *m = c->m;
-    struct event ev;
-    AUTO_STRBUF struct strbuf doc;
-    strbuf_init(&doc, STORE_DOC_MAX);
-    if (!submit_event(c, &sub->spec, &ev)) return;
-    wire_print(&wire_session_spec, &sub->spec, &doc);
-    if (doc.full) { /* a body that just fits, and what it left to our defaults */
-        answer_now(m, c->req, 413, "too_large", "", "the submission is too long to be kept");
-        return;
-    }
-    const struct effects *e = turns_step(m->turns, &ev);
-    if (e->verdict != VERDICT_OK) {
-        answer_verdict(m, c->req, e);
-        return;
-    }
-    uint64_t id = e->session;
-    keep_document(m, id, sub, strbuf_str(&doc));
-    const struct session *s = world_session(turns_world(m->turns), id);
-    CHECK(s != NULL);
-    struct session_view v;
-    view_live(m, s, &v);
-    struct answer *a = answer_new(m, c->req, 201);
-    text_fmt(a->location, sizeof(a->location), "/api/v1/sessions/%s", v.id);
-    wire_print(&wire_session_view, &v, &a->body);
-    wire_free(&wire_session_view, &v);
-    answer_send(a);
-}
-
-void api_session_create(struct api_call *c)
-{
-    static const char *const known[] = {NULL};
-    struct submission sub;
-    if (!api_query_only(c, known) || !read_key(c, &sub.idem)) return;
-    if (!is_new(c, &sub.idem)) return;
-    if (!api_accepting(c)) return;
-    if (!api_body(c, &wire_session_spec, &sub.spec)) return;
-    submit(c, &sub);
-    wire_free(&wire_session_spec, &sub.spec);
-}
-
 /* ---- showing ---- */
 
 static void answer_view(struct manager *m, struct http_req *req, int status,
@@ -188,7 +54,7 @@ static void show_now(struct manager *m, struct http_req *req, void *arg)
     const struct session *live = session_ref_live(m, ref);
     if (live) {
         view_live(m, live, &v);
-        view_add_spec(m, live->id, &v);
+        view_add_spec(m, session_document(live), &v);
         answer_view(m, req, ref->status, &v);
         return;
     }
@@ -201,7 +67,7 @@ static void show_now(struct manager *m, struct http_req *req, void *arg)
     } else if (rc != 0) {
         answer_err(m, req, &err);
     } else {
-        view_add_spec(m, stored.id, &v);
+        view_add_spec(m, session_document(&stored), &v);
         answer_view(m, req, ref->status, &v);
     }
 }

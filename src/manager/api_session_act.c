@@ -86,6 +86,25 @@ void api_session_signal(struct api_call *c)
     step_and_show(c, &ev, s->id);
 }
 
+void api_session_update(struct api_call *c)
+{
+    struct session_ref ref;
+    struct update_request rq;
+    if (!no_query(c) || !api_body(c, &wire_update_request, &rq)) return;
+    const struct session *s = live_or_refuse(c, &ref);
+    if (!s) return;
+    struct event ev = {.kind = EVENT_UPDATE};
+    struct event_update *u = &ev.u.update;
+    *u = (struct event_update){.session = s->id, .priority = rq.priority,
+                               .time_limit_ms = rq.time_limit_ms, .hold = rq.hold == CHOICE_YES,
+                               .preemptible = rq.preemptible == CHOICE_YES};
+    if (rq.priority >= 0) u->fields |= UPDATE_PRIORITY;
+    if (rq.time_limit_ms >= 0) u->fields |= UPDATE_TIME_LIMIT;
+    if (rq.hold != CHOICE_DEFAULT) u->fields |= UPDATE_HOLD;
+    if (rq.preemptible != CHOICE_DEFAULT) u->fields |= UPDATE_PREEMPTIBLE;
+    step_and_show(c, &ev, s->id);
+}
+
 /* ---- tickets ---- */
 
 struct ticket_ask {

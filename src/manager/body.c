@@ -78,6 +78,10 @@ static void add_one(const struct world *w, const struct session *s, char *spec,
     b->gid = u->gid;
     b->time_limit_ms = s->time_limit_ms > 0 ? s->time_limit_ms : 0;
     b->grace_ms = s->grace_ms;
+    b->array = s->array;
+    b->array_index = s->array_index;
+    b->array_count = s->array_count;
+    b->restarts = s->restarts;
     add_places(w, s, b);
 }
 
@@ -94,7 +98,7 @@ void body_add(struct manager *m, struct sync_request *rq, struct sync_answer *a)
         const struct session *s = world_session(w, id);
         if (!s || s->attempt != want->ref.attempt) continue;
         last = id;
-        char *spec = document(m, id);
+        char *spec = document(m, session_document(s));
         if (!spec) continue;
         bytes += strlen(spec);
         if (bytes > BEAT_BODIES_BYTES && a->bodies.n > 0) {

@@ -12,6 +12,8 @@ const struct route routes[] = {
      api_session_list, "Sessions, newest first: ?state= &owner= &group= &name= &limit= &cursor=."},
     {HTTP_GET, "/api/v1/sessions/{id}", P, GATE_TOKEN, OBJECT_SESSION, ACTION_READ, true,
      api_session_show, "One session; ?wait=placed|running|ended &timeout_ms= waits for it."},
+    {HTTP_PATCH, "/api/v1/sessions/{id}", P, GATE_TOKEN, OBJECT_SESSION, ACTION_UPDATE, true,
+     api_session_update, "Change what may still change: priority, time limit, hold."},
     {HTTP_DELETE, "/api/v1/sessions/{id}", P, GATE_TOKEN, OBJECT_SESSION, ACTION_STOP, true,
      api_session_stop, "The same as POST .../stop."},
     {HTTP_GET, "/api/v1/sessions/{id}/why", P, GATE_TOKEN, OBJECT_SESSION, ACTION_READ, true,

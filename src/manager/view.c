@@ -32,6 +32,28 @@ void view_end_text(const struct session *s, char *dst, size_t cap)
     strbuf_done(&b);
 }
 
+/* When and how often it runs. */
+static void fill_turn(const struct manager *m, const struct session *s, struct session_view *v)
+{
+    char text[48], id[24];
+    v->preemptible = s->preemptible;
+    v->hold = s->hold;
+    v->lowered = s->lowered;
+    v->restarts = s->restarts;
+    v->restart_max = s->restart_max;
+    put_session_id(v->array, s->array);
+    v->array_index = s->array_index;
+    v->array_count = s->array_count;
+    v->array_limit = s->array_limit;
+    for (uint32_t i = 0; i < s->n_depends; i++) {
+        session_id_format(s->depends[i].session, id);
+        text_fmt(text, sizeof(text), "%s:%s", id, depend_on_name(s->depends[i].on));
+        wire_texts_add(&v->after, str_of(text));
+    }
+    int64_t left_ms = s->start_after_ms - turns_core_ms(m->turns);
+    if (s->state == SESSION_PENDING && left_ms > 0) v->start_in_ms = left_ms;
+}
+
 /* Everything but nodes and reason. */
 static void fill(const struct manager *m, const struct session *s, struct session_view *v)
 {
@@ -78,6 +100,7 @@ static void fill(const struct manager *m, const struct session *s, struct sessio
         TEXT_CLIP(v->detail, str_of(s->end.detail));
     }
     v->alarm = s->alarm;
+    fill_turn(m, s, v);
 }
 
 static int by_natural_name(const void *a, const void *b)

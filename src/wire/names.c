@@ -4,6 +4,7 @@
 #include "core/explain.h"
 #include "core/model/world.h"
 #include "core/step.h"
+#include "wire/objects.h"
 
 #define END {0, NULL}
 
@@ -68,6 +69,9 @@ const struct wire_name names_preempt_order[] = {
 };
 const struct wire_name names_depend_on[] = {
     {DEPEND_SUCCESS, "success"}, {DEPEND_END, "end"}, {DEPEND_FAILURE, "failure"}, END,
+};
+const struct wire_name names_choice[] = {
+    {CHOICE_DEFAULT, "default"}, {CHOICE_YES, "yes"}, {CHOICE_NO, "no"}, END,
 };
 const struct wire_name names_account_role[] = {
     {ROLE_NONE, "none"}, {ROLE_ADMIN, "admin"}, {ROLE_MEMBER, "member"}, END,

@@ -2,6 +2,7 @@
 #include "wire/objects.h"
 
 #include "base/check.h"
+#include "wire/array.h"
 
 #define YEARS_MS (INT64_C(10) * 366 * 24 * 3600 * 1000) /* longest duration: ten years */
 
@@ -71,6 +72,22 @@ static const struct wire_field spec_fields[] = {
     WIRE_F_BOOL(struct session_spec, tty, "tty", .flags = WIRE_OMIT, .doc = "Gives a terminal."),
     WIRE_F_BOOL(struct session_spec, allow_impossible, "allow_impossible", .flags = WIRE_OMIT,
                 .doc = "Waits even for what no node could ever give."),
+    WIRE_F_TEXTS(struct session_spec, after, "after", SESSION_DEPENDS_MAX, 1024,
+                 .flags = WIRE_OMIT,
+                 .doc = "Sessions that must end first: SESSION[:success|end|failure]."),
+    WIRE_F_TEXT(struct session_spec, array, "array", .flags = WIRE_OMIT,
+                .doc = "FIRST-LAST[:STEP][%LIMIT]: one session for each index."),
+    WIRE_F_I64(struct session_spec, start_in_ms, "start_in_ms", .alias = "start_in",
+               .flags = WIRE_OMIT | WIRE_DURATION, .min = 0, .max = YEARS_MS,
+               .doc = "Not before this time has passed."),
+    WIRE_F_TEXT(struct session_spec, start_at, "start_at", .flags = WIRE_OMIT,
+                .doc = "Not before this instant (RFC 3339)."),
+    WIRE_F_BOOL(struct session_spec, hold, "hold", .flags = WIRE_OMIT,
+                .doc = "Waits until it is released."),
+    WIRE_F_ENUM(struct session_spec, preemptible, "preemptible", names_choice, .flags = WIRE_OMIT,
+                .doc = "yes, no, or default: batch sessions are, others are not."),
+    WIRE_F_U32(struct session_spec, restart_max, "restart_max", .flags = WIRE_OMIT, .min = 0,
+               .max = SESSION_RESTARTS_MAX, .doc = "Restarts after a failure; 0: never."),
     WIRE_F_MAP(struct session_spec, labels, "labels", SPEC_LABELS_MAX, 8192, .flags = WIRE_OMIT,
                .doc = "Free words for people."),
 };
@@ -127,6 +144,46 @@ static bool looks_like_id(const char *name)
     return str_to_u64(str_of(name[0] == 's' ? name + 1 : name), &number);
 }
 
+bool wire_dependency_parse(struct str text, struct str *ret_session, enum depend_on *ret_on)
+{
+    struct str session, kind = text;
+    int32_t on = DEPEND_SUCCESS;
+    if (!str_cut(&kind, ':', &session)) session = text;
+    else if (!wire_name_find(names_depend_on, kind, &on)) return false;
+    if (session.n == 0) return false;
+    *ret_session = session;
+    *ret_on = (enum depend_on)on;
+    return true;
+}
+
+/* When it may start, after whom, and how often. */
+static int check_turn(const struct session_spec *s, struct err *err)
+{
+    struct array_range range;
+    struct str session;
+    enum depend_on on;
+    int64_t at;
+    if (s->array[0] && !array_parse(str_of(s->array), &range)) {
+        return bad(err, "array", "expected FIRST-LAST[:STEP][%LIMIT] with at most 1000 indexes, "
+                   "such as 0-99%10");
+    }
+    if (s->start_at[0] && !wire_time_parse(str_of(s->start_at), &at)) {
+        return bad(err, "start_at", "expected an instant such as 2026-12-01T18:00:00Z");
+    }
+    if (s->start_at[0] && s->start_in_ms > 0) {
+        return bad(err, "start_at", "stands beside start_in: give one of both");
+    }
+    for (uint32_t i = 0; i < s->after.n; i++) {
+        if (wire_dependency_parse(str_of(s->after.v[i]), &session, &on)) continue;
+        return bad(err, "after", "expected SESSION, SESSION:success, SESSION:end or "
+                   "SESSION:failure");
+    }
+    if (s->preemptible == CHOICE_YES && s->kind == KIND_SERVICE) {
+        return bad(err, "preemptible", "a service never is");
+    }
+    return 0;
+}
+
 static int finish_spec(void *obj, struct err *err)
 {
     struct session_spec *s = obj;
@@ -144,7 +201,8 @@ static int finish_spec(void *obj, struct err *err)
     if (looks_like_id(s->name)) {
         return bad(err, "name", "looks like an id: choose another name");
     }
-    return check_roles(s, err);
+    int rc = check_turn(s, err);
+    return rc ? rc : check_roles(s, err);
 }
 
 const struct wire_table wire_session_spec =
@@ -159,7 +217,10 @@ void session_spec_shape(const struct session_spec *spec, struct session *ret)
         .kind = spec->kind, .priority = spec->priority, .one_node = spec->one_node,
         .stop_on_member = spec->stop_on_member, .n_roles = spec->n_roles,
         .time_limit_ms = spec->time_limit_ms, .grace_ms = spec->grace_ms,
-        .pending_timeout_ms = spec->pending_timeout_ms,
+        .pending_timeout_ms = spec->pending_timeout_ms, .hold = spec->hold,
+        .restart_max = spec->restart_max,
+        .preemptible = spec->preemptible == CHOICE_YES ||
+                       (spec->preemptible == CHOICE_DEFAULT && spec->kind == KIND_BATCH),
     };
     bool fits = TEXT_SET(s.name, str_of(spec->name));
     CHECK(fits);
@@ -184,6 +245,20 @@ static const struct wire_field stop_fields[] = {
                .doc = "Instead of the session's own."),
 };
 const struct wire_table wire_stop_request = WIRE_TABLE("stop", struct stop_request, stop_fields);
+
+static const struct wire_field update_fields[] = {
+    WIRE_F_I32(struct update_request, priority, "priority", .flags = WIRE_OMIT, .min = 0,
+               .max = SESSION_PRIORITY_MAX, .def = -1, .doc = "Higher goes first."),
+    WIRE_F_I64(struct update_request, time_limit_ms, "time_limit_ms", .alias = "time_limit",
+               .flags = WIRE_OMIT | WIRE_DURATION, .min = 0, .max = YEARS_MS, .def = -1,
+               .doc = "0: none.  While it waits."),
+    WIRE_F_ENUM(struct update_request, hold, "hold", names_choice, .flags = WIRE_OMIT,
+                .doc = "yes: it waits until it is released; no: release it."),
+    WIRE_F_ENUM(struct update_request, preemptible, "preemptible", names_choice,
+                .flags = WIRE_OMIT, .doc = "yes or no."),
+};
+const struct wire_table wire_update_request =
+    WIRE_TABLE("update", struct update_request, update_fields);
 
 static const struct wire_field forget_fields[] = {
     WIRE_F_BOOL(struct forget_request, force, "force", .flags = WIRE_OMIT,

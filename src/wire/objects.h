@@ -22,6 +22,7 @@
 #define WIRE_PROTOCOL 1
 
 /* ---- a submission ---- */
+enum choice { CHOICE_DEFAULT = 0, CHOICE_YES, CHOICE_NO };
 struct role_spec {
     char name[16];
     uint32_t count;
@@ -49,12 +50,28 @@ struct session_spec {
     int64_t pending_timeout_ms;      /* 0: waits for ever */
     bool stdin_open, tty;
     bool allow_impossible;
+    struct wire_texts after;         /* "s17", "train:end": starts after these have ended */
+    char array[48];                  /* "0-99%10"; "": one session.  wire/array.h */
+    int64_t start_in_ms;             /* 0: at once */
+    char start_at[40];               /* an instant, instead of start_in_ms */
+    bool hold;
+    enum choice preemptible;         /* CHOICE_DEFAULT: batch yes, others no */
+    uint32_t restart_max;            /* times it is restarted after a failure */
     struct wire_map labels;
 };
 extern const struct wire_table wire_session_spec;
 /* What decisions read: name, kind, priority, roles, limits, flags.  Owner, project, group and
  * a time limit of -1 (left as it is) are the caller's. */
 void session_spec_shape(const struct session_spec *spec, struct session *ret);
+
+struct update_request { /* PATCH of a session: what is absent stays as it is */
+    int32_t priority;      /* -1: absent */
+    int64_t time_limit_ms; /* -1: absent; 0: none */
+    enum choice hold, preemptible;
+};
+extern const struct wire_table wire_update_request;
+/* "s17:end" -> "s17", DEPEND_END; without a kind DEPEND_SUCCESS.  False: no such kind. */
+bool wire_dependency_parse(struct str text, struct str *ret_session, enum depend_on *ret_on);
 
 struct forget_request { bool force; };
 struct stop_request { int64_t grace_ms; };  /* -1: the session's own */
@@ -91,6 +108,13 @@ struct session_view {
     int32_t exit_code;           /* -1: none or unknown */
     int32_t signal;
     bool oom, alarm;
+    bool preemptible, hold;
+    int32_t lowered;             /* the scheduler's, off its priority */
+    uint32_t restarts, restart_max;
+    char array[24];              /* id of its first task, or "" */
+    uint32_t array_index, array_count, array_limit;
+    struct wire_texts after;     /* what it still waits for: "s17:success" */
+    int64_t start_in_ms;         /* until it may start; 0: it may */
     char detail[160];
     char reason[512];            /* why it is where it is, one sentence */
     char *spec;                  /* the submission as JSON, where one session is shown; or NULL */

@@ -136,6 +136,10 @@ static const struct wire_field body_fields[] = {
     WIRE_F_U32(struct sync_body, gid, "gid", NEED),
     WIRE_F_LIST(struct sync_body, devices, "devices", &mask_table, SESSION_MEMBERS_MAX, OMIT),
     WIRE_F_LIST(struct sync_body, peers, "peers", &peer_table, SESSION_MEMBERS_MAX, OMIT),
+    WIRE_F_U64(struct sync_body, array, "array", OMIT, .max = INT64_MAX),
+    WIRE_F_U32(struct sync_body, array_index, "array_index", OMIT),
+    WIRE_F_U32(struct sync_body, array_count, "array_count", OMIT),
+    WIRE_F_U32(struct sync_body, restarts, "restarts", OMIT),
     WIRE_F_I64(struct sync_body, time_limit_ms, "time_limit_ms", OMIT, .min = 0, .max = INT64_MAX),
     WIRE_F_I64(struct sync_body, grace_ms, "grace_ms", .min = 0, .max = INT64_MAX),
 };

@@ -48,6 +48,9 @@ struct sync_body {
     VEC(struct sync_device_mask) devices; /* only members that hold some */
     VEC(struct sync_peer) peers;        /* every member, in order */
     int64_t time_limit_ms, grace_ms;    /* 0: no limit */
+    uint64_t array;                     /* first task's id; 0: no array */
+    uint32_t array_index, array_count;
+    uint32_t restarts;                  /* after failures, evictions and requeues */
 };
 struct sync_answer {
     uint32_t protocol;

@@ -169,6 +169,11 @@ static inline bool session_waits(const struct session *s, int64_t now_ms)
     return s->state == SESSION_PENDING && (s->hold || s->n_depends > 0 ||
                                            s->not_before_ms > now_ms || s->start_after_ms > now_ms);
 }
+/* The session that its document is kept under: tasks of an array have one. */
+static inline uint64_t session_document(const struct session *s)
+{
+    return s->array ? s->array : s->id;
+}
 /* The priority that it queues with. */
 static inline int32_t session_order_priority(const struct session *s)
 {

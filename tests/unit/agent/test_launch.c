@@ -16,6 +16,7 @@ static void body_make(struct body *b, const char *spec)
     b->sync.gid = 1002;
     b->sync.time_limit_ms = 60000;
     b->sync.grace_ms = 5000;
+    b->sync.restarts = 1; /* attempt 2 may as well be a second try to start */
 }
 
 static void body_done(struct body *b)
@@ -87,6 +88,26 @@ static void one_member(void **state)
     body_done(&b);
 }
 
+/* A task of an array finds its index, and has its name. */
+static void a_task_of_an_array(void **state)
+{
+    (void)state;
+    struct body b;
+    struct launch l;
+    struct err err = {0};
+    body_make(&b, "{\"name\":\"my.job\",\"command\":[\"c\"],\"array\":\"0-99:3\"}");
+    b.sync.array = 17;
+    b.sync.array_index = 42;
+    b.sync.array_count = 34;
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 0}, "inc", &l, &err), 0);
+    expect_env(&l, "ROTA_SESSION_NAME", "my.job-42");
+    expect_env(&l, "ROTA_ARRAY", "s17");
+    expect_env(&l, "ROTA_ARRAY_INDEX", "42");
+    expect_env(&l, "ROTA_ARRAY_COUNT", "34");
+    launch_done(&l);
+    body_done(&b);
+}
+
 static void gang_with_roles(void **state)
 {
     struct body b;
@@ -141,7 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_member),
-        cmocka_unit_test(gang_with_roles),
+        cmocka_unit_test(a_task_of_an_array), cmocka_unit_test(gang_with_roles),
         cmocka_unit_test(never_as_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

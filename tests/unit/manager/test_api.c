@@ -315,6 +315,56 @@ static void test_acting_on_sessions(void **state)
     rig_close(&r);
 }
 
+static void test_changing_what_waits(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    rig_open(&r);
+    struct call post = {.method = "POST", .target = "/api/v1/sessions"};
+    struct call patch = {.method = "PATCH", .target = "/api/v1/sessions/s1",
+                         .body = "{\"priority\":70,\"time_limit\":\"2h\"}"};
+    uint64_t id = rig_submit(&r, "{\"command\":[\"x\"],\"hold\":true}");
+    fake_node_join(&r, "n1", 4, &n);
+    beat(&n, 0, MEMBER_NONE, 0);
+    expect(&r, &patch, 200, "\"priority\":70");
+    expect(&r, &patch, 200, "\"time_limit_ms\":7200000");
+    post.body = "{\"command\":[\"x\"],\"after\":[\"s1\"]}";
+    expect(&r, &post, 201, "\"after\":[\"s1:success\"]");
+    post.body = "{\"command\":[\"x\"],\"after\":[\"s77\"]}";
+    expect(&r, &post, 400, "there is no session");
+    post.body = "{\"command\":[\"x\"],\"start_in\":\"1h\"}";
+    expect(&r, &post, 201, "\"start_in_ms\":3");
+    patch.body = "{\"hold\":\"no\"}";
+    expect(&r, &patch, 200, "\"state\":\"allocated\"");
+    expect(&r, &patch, 409, "\"code\":\"too_late\"");
+    beat(&n, id, MEMBER_RUNNING, -1);
+    beat(&n, id, MEMBER_EXITED, 1);
+    expect_state(&r, "s2", SESSION_ENDED, OUTCOME_FAILED);
+    post.body = "{\"command\":[\"x\"],\"after\":[\"s1:failure\"]}"; /* it did, long ago */
+    expect(&r, &post, 201, "\"state\":\"allocated\"");
+    post.body = "{\"command\":[\"x\"],\"after\":[\"s1\"]}";
+    expect(&r, &post, 422, "impossible");
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+static void test_arrays(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_open(&r);
+    struct call post = {.method = "POST", .target = "/api/v1/sessions",
+                        .body = "{\"name\":\"a\",\"command\":[\"x\"],\"array\":\"10-30:10%2\"}"};
+    expect(&r, &post, 201, "\"array_count\":3");
+    expect(&r, &(struct call){.target = "/api/v1/sessions/a-30"}, 200, "\"array_index\":30");
+    expect(&r, &(struct call){.target = "/api/v1/sessions/a-30"}, 200, "10-30:10%2"); /* its spec */
+    rig_kill(&r);
+    rig_start(&r);
+    expect(&r, &(struct call){.target = "/api/v1/sessions/s3"}, 200, "10-30:10%2");
+    rig_close(&r);
+}
+
 static void take_ticket(struct rig *r, const char *action, struct ticket *ret)
 {
     AUTO_REPLY struct reply p;
@@ -536,6 +586,7 @@ int main(void)
         cmocka_unit_test(test_lists_and_cursors),
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_acting_on_sessions),
+        cmocka_unit_test(test_changing_what_waits), cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_tickets),
         cmocka_unit_test(test_nodes_and_groups),
         cmocka_unit_test(test_impossible),
