@@ -5,7 +5,8 @@
 #include "wire/member.h"
 
 const struct wire_table *const all_tables[] = {
-    &wire_session_spec, &wire_forget_request, &wire_stop_request, &wire_signal_request,
+    &wire_session_spec, &wire_update_request, &wire_forget_request,
+    &wire_stop_request, &wire_signal_request,
     &wire_ticket_request, &wire_ticket_answer, &wire_group_request, &wire_session_view,
     &wire_node_view,
     &wire_group_view, &wire_event_view, &wire_why_view, &wire_queue_entry_view,
@@ -134,6 +135,11 @@ static void make_fit(const struct wire_table *t, void *obj)
             text_fmt(s->roles[i].name, sizeof(s->roles[i].name), "role%u", i);
             s->roles[i].count = i + 1;
         }
+        wire_texts_free(&s->after);
+        wire_texts_add(&s->after, STR("s17:end"));
+        TEXT_CLIP(s->array, STR("0-9%3"));
+        s->start_at[0] = '\0';
+        if (s->kind == KIND_SERVICE) s->preemptible = CHOICE_NO;
         if (s->command.n == 0) wire_texts_add(&s->command, STR("true"));
         if (s->workdir) {
             mem_free(s->workdir);
