@@ -113,8 +113,7 @@ static bool complete(const struct metrics_reading *r, enum metrics_part part)
 static struct metrics_value close_part(const struct metrics_reading *r, enum metrics_part part)
 {
     if (metrics_terms(r->p, part) == 0) return (struct metrics_value){METRICS_UNNAMED, 0};
-    bool flawed = r->part[part].state != METRICS_UNREAD && r->part[part].state != METRICS_KNOWN;
-    if (!flawed && !complete(r, part)) return (struct metrics_value){METRICS_ABSENT, 0};
+    if (!complete(r, part)) return (struct metrics_value){METRICS_ABSENT, 0};
     return r->part[part];
 }
 

@@ -172,6 +172,18 @@ static void answers(void **state)
     }
 }
 
+/* Optional terms may be missing, but then something else must be there. */
+static void all_optional_and_none_there(void **state)
+{
+    (void)state;
+    struct metrics_profile p = profile();
+    p.counters[0].optional = true;
+    struct metrics m = metrics_read(&p, STR(G S), 0);
+    assert_int_equal(m.counter.state, METRICS_ABSENT);
+    m = metrics_read(&p, STR("b 2\n" G S), 0);
+    assert_true(m.counter.state == K && m.counter.milli == 2000);
+}
+
 /* Where Prometheus would fail the scrape, nothing of it counts. */
 static const struct { const char *text; enum metrics_state state; uint32_t line; } REFUSED[] = {
     {"a 1\n" G S "b", METRICS_CUT, 4},
@@ -381,6 +393,7 @@ int main(void)
         cmocka_unit_test(numbers),
         cmocka_unit_test(notations_agree),
         cmocka_unit_test(answers),
+        cmocka_unit_test(all_optional_and_none_there),
         cmocka_unit_test(refused_whole),
         cmocka_unit_test(rounded_counters_do_not_count),
         cmocka_unit_test(who_tells_one_process_from_the_next),
