@@ -154,7 +154,9 @@ struct metrics metrics_refuse(enum metrics_state why, uint32_t line)
 struct metrics metrics_unasked(int64_t start_ms)
 {
     return (struct metrics){
-        .counter = {METRICS_UNNAMED, 0}, .gauge = {METRICS_UNNAMED, 0}, .start = node_view(start_ms),
+        .counter = {METRICS_UNNAMED, 0},
+        .gauge = {METRICS_UNNAMED, 0},
+        .start = node_view(start_ms),
     };
 }
 
