@@ -11,6 +11,7 @@ static const struct sim_row {
     int (*run)(int argc, char **argv);
 } ROWS[] = {
     {"rotation-cases", "check a file of rotation cases against the deciders", sim_rotation_cases},
+    {"swf", "run a batch log through the scheduler", sim_swf},
 };
 #define N_ROWS (sizeof(ROWS) / sizeof(*ROWS))
 

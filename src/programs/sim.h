@@ -12,6 +12,7 @@ int sim_main(int argc, char **argv);
 
 /* ---- the rows ---- */
 int sim_rotation_cases(int argc, char **argv);
+int sim_swf(int argc, char **argv);
 
 /* ---- what they share ---- */
 #define SIM_FILE_MAX ((size_t)1 << 30)
