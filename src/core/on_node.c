@@ -251,28 +251,12 @@ void on_forget(struct draft *d)
     pool_due(w, n->group); /* whom its capacity held back may be tried */
     bool known = map_str_del(&w->node_by_name, str_of(n->name));
     CHECK(known);
-    *n = (struct node){.id = n->id, .first_alloc = MAP_NONE, .timer_stamp = n->timer_stamp};
+    *n = (struct node){.id = n->id, .first_alloc = MAP_NONE, .timer_stamp = n->timer_stamp,
+                       .kind_stamp = n->kind_stamp};
     node_refresh(w, n);
 }
 
 /* ---- groups */
-
-static bool projects_fine(struct draft *d, const struct group *g)
-{
-    for (uint32_t i = 0; i < g->n_projects; i++) {
-        bool twice = false;
-        for (uint32_t k = 0; k < i; k++) twice = twice || g->projects[k] == g->projects[i];
-        const struct project *p = world_project(d->w, g->projects[i]);
-        if (p && !twice) continue;
-        if (p) {
-            draft_refuse(d, VERDICT_BAD_VALUE, "projects", "projects: %s is named twice", p->name);
-        } else {
-            draft_refuse(d, VERDICT_NOT_FOUND, "projects", "projects: there is no such project");
-        }
-        return false;
-    }
-    return true;
-}
 
 void on_group_put(struct draft *d)
 {
@@ -300,7 +284,6 @@ void on_group_put(struct draft *d)
         draft_refuse(d, VERDICT_BAD_VALUE, "", "a value of the group is out of its range");
         return;
     }
-    if (!projects_fine(d, in)) return;
     struct group *g = world_group_named(w, str_of(in->name));
     if (in->id != 0 && (!g || g->id != in->id)) {
         draft_refuse(d, VERDICT_NOT_FOUND, "name", "there is no such group");
@@ -317,6 +300,7 @@ void on_group_put(struct draft *d)
     }
     struct group next = *in; /* its number stays, its name is the one it was found by */
     next.id = g->id;
+    next.round_robin_node = g->round_robin_node;
     *g = next;
     draft_group(d, g);
     struct history *h = draft_history(d, HISTORY_GROUP);

@@ -10,6 +10,7 @@
 #include "core/model/timers.h"
 #include "core/model/usage.h"
 #include "core/model/wait.h"
+#include "core/sched/strategy.h"
 
 void transition(struct draft *d, struct session *s, enum session_state to, const char *text)
 {
@@ -76,6 +77,11 @@ void transition_place(struct draft *d, struct session *s, const struct place *wh
         });
         draft_alloc(d, a);
         draft_wants(d, a->node);
+    }
+    if (where->last != 0 && strategy_of(d->w, s) == STRATEGY_ROUND_ROBIN) {
+        struct group *g = world_group(d->w, s->group);
+        g->round_robin_node = where->last;
+        draft_group(d, g);
     }
     where_text(d->w, where, text, sizeof(text));
     transition(d, s, SESSION_ALLOCATED, text);

@@ -97,7 +97,7 @@ static void placing_is_right(struct cluster *c, const struct alloc *a, const str
     if (!first || w->groups.v[0].on_blocked != BLOCKED_STOP) return;
     bool ahead = first->priority > s->priority ||
                  (first->priority == s->priority && first->id < s->id);
-    if (ahead && place_hosts(first, &n->capacity) && place_possible(w, first, &c->scratch))
+    if (ahead && place_hosts_at(w, first, n->id - 1) && place_possible(w, first, &c->scratch))
         cluster_broken(c, "s%llu overtakes s%llu on %s", (unsigned long long)s->id,
                        (unsigned long long)first->id, n->name);
 }

@@ -42,6 +42,13 @@ static const struct wire_field dependency_fields[] = {
 static const struct wire_table dependency_table =
     WIRE_TABLE("dependency", struct dependency, dependency_fields);
 
+static const struct wire_field failed_start_fields[] = {
+    WIRE_F_U32(struct failed_start, node, "node", ID),
+    WIRE_F_U32(struct failed_start, times, "times", ID),
+};
+static const struct wire_table failed_start_table =
+    WIRE_TABLE("failed start", struct failed_start, failed_start_fields);
+
 static const struct wire_field session_fields[] = {
     WIRE_F_U64(struct session, id, "id", .flags = WIRE_REQUIRED, .min = 1, .max = INT64_MAX),
     WIRE_F_U32(struct session, user, "user", ID),
@@ -75,6 +82,7 @@ static const struct wire_field session_fields[] = {
     WIRE_F_ARRAY(struct session, roles, n_roles, "roles", &role_table, .flags = WIRE_REQUIRED),
     WIRE_F_U32(struct session, attempt, "attempt", OMIT),
     WIRE_F_U32(struct session, failed_starts, "failed_starts", OMIT),
+    WIRE_F_ARRAY(struct session, failed_on, n_failed_on, "failed_on", &failed_start_table, OMIT),
     WIRE_F_I64(struct session, submitted_ms, "submitted_ms", OMIT),
     WIRE_F_I64(struct session, since_ms, "since_ms", OMIT),
     WIRE_F_I64(struct session, deadline_ms, "deadline_ms", OMIT),
@@ -180,6 +188,7 @@ static const struct wire_field group_fields[] = {
                .def = GROUP_LOWER_BY),
     WIRE_F_ENUM(struct group, strategy, "strategy", names_place_strategy,
                 .def = STRATEGY_CONCENTRATED),
+    WIRE_F_U32(struct group, round_robin_node, "round_robin_node", OMIT),
     WIRE_F_OBJECT(struct group, preempt, "preempt", &preempt_table),
     WIRE_F_I64(struct group, time_max_ms, "time_max_ms", OMIT),
     WIRE_F_ARRAY(struct group, projects, n_projects, "projects", &group_project_table, OMIT),

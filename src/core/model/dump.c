@@ -70,6 +70,7 @@ static void dump_group(const struct group *g, struct strbuf *out)
                place_strategy_name(g->strategy), p->enabled, preempt_mode_name(p->mode),
                preempt_scope_name(p->scope), preempt_order_name(p->order),
                (long long)p->min_runtime_ms);
+    strbuf_fmt(out, " round_robin_node=%u", g->round_robin_node);
     for (uint32_t i = 0; i < g->n_projects; i++) strbuf_fmt(out, " project=%u", g->projects[i]);
     strbuf_fmt(out, " max=%lld limits=", (long long)g->time_max_ms);
     for (int k = KIND_BATCH; k < SESSION_KINDS; k++) {
@@ -137,6 +138,9 @@ static void dump_session(const struct session *s, struct strbuf *out)
     }
     strbuf_fmt(out, " attempt=%u failed_starts=%u signal_no=%u sig=%d", s->attempt,
                s->failed_starts, s->signal_no, s->signal);
+    for (uint32_t i = 0; i < s->n_failed_on; i++) {
+        strbuf_fmt(out, " failed_on=%u*%u", s->failed_on[i].node, s->failed_on[i].times);
+    }
     dump_wishes(s, out);
     put_ms(out, "submitted", s->submitted_ms);
     put_ms(out, "since", s->since_ms);

@@ -60,6 +60,7 @@ struct group {
     uint32_t lower_after;   /* stop: failed attempts before a head is lowered; 0: never */
     int32_t lower_by;
     enum place_strategy strategy;
+    uint32_t round_robin_node; /* the node that round_robin chose last; 0: none yet */
     struct preempt_policy preempt;
     int64_t time_limit_ms[SESSION_KINDS]; /* default by kind; 0: none */
     int64_t time_max_ms; /* the most a session may ask for, none included; 0: no bound */

@@ -19,6 +19,7 @@
 #define SESSION_ALARM_AFTER_MS 30000        /* past the grace, without proof of the end */
 #define SESSION_PRIORITY_MAX 100
 #define SESSION_DEPENDS_MAX 8
+#define SESSION_FAILED_NODES 4               /* of which it remembers failed starts */
 #define SESSION_ARRAY_MAX 1000              /* tasks of one submission */
 #define SESSION_RESTARTS_MAX 1000
 #define SESSION_TIME_MAX_MS (INT64_C(3653) * 24 * 60 * 60 * 1000) /* ten years */
@@ -108,6 +109,8 @@ struct constraint { /* where it may run; {0}: anywhere in its group */
     bool node_preferred;  /* tried first, others allowed; else it runs there or waits */
 };
 
+struct failed_start { uint32_t node, times; }; /* in a row, since the session last ran */
+
 struct role { /* members of one shape; members are numbered role after role */
     char name[16];
     uint32_t count;
@@ -146,6 +149,8 @@ struct session {
     struct role roles[SESSION_ROLES_MAX];
     uint32_t attempt;       /* number of the current one; 0: none yet */
     uint32_t failed_starts; /* in a row */
+    uint32_t n_failed_on;   /* and on which nodes, the newest last */
+    struct failed_start failed_on[SESSION_FAILED_NODES];
     /* Core time.  0: not yet, or none. */
     int64_t submitted_ms, since_ms, deadline_ms, not_before_ms, started_ms, ended_ms;
     int64_t start_after_ms; /* not before this core time */

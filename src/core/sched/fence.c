@@ -23,7 +23,7 @@ void fence_add(struct fence *f, const struct world *w, const struct session *blo
     for (uint32_t i = 0; i < w->rooms.n; i++) {
         const struct room *r = &w->rooms.v[i];
         if (f->nodes.v[i] || r->group != blocked->group) continue;
-        if (!place_hosts(blocked, &r->capacity)) continue;
+        if (!place_hosts_at(w, blocked, i)) continue;
         f->nodes.v[i] = true;
         CHECK(f->open > 0);
         f->open--;
@@ -34,7 +34,7 @@ bool fence_holds(const struct fence *f, const struct world *w, const struct sess
 {
     CHECK(f->nodes.n == w->rooms.n);
     for (uint32_t i = 0; i < w->rooms.n; i++) {
-        if (f->nodes.v[i] && place_hosts(s, &w->rooms.v[i].capacity)) return true;
+        if (f->nodes.v[i] && place_hosts_at(w, s, i)) return true;
     }
     return false;
 }

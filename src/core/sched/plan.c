@@ -39,7 +39,7 @@ static bool may_use(const struct world *w, const struct session *s, uint32_t nod
 {
     const struct room *r = &w->rooms.v[node - 1];
     if (r->group != s->group || !r->usable) return false;
-    return s->where.node == 0 || s->where.node_preferred || s->where.node == node;
+    return true;
 }
 
 static void add_spot(struct search *x, uint32_t node)
@@ -104,6 +104,7 @@ static bool role_fits(struct search *x, uint32_t role)
     for (uint32_t round = 0; round < 2; round++) {
         VEC_EACH(spot, &x->spots) {
             if (!in_round(x, spot, need, round)) continue;
+            if (!place_admits(x->w, x->s, PLACE_NOW, need, spot->node - 1)) continue;
             for (; left > 0 && slots_fit(need, &spot->room.free); left--) take(x, spot, member++);
         }
     }
@@ -119,6 +120,7 @@ static bool one_node_fits(struct search *x)
         VEC_EACH(spot, &x->spots) {
             if (!in_round(x, spot, &total, round)) continue;
             if (!slots_fit(&total, &spot->room.free)) continue;
+            if (!place_admits(x->w, x->s, PLACE_NOW, &total, spot->node - 1)) continue;
             for (uint32_t m = 0; m < x->s->members; m++) take(x, spot, m);
             return true;
         }
@@ -193,7 +195,7 @@ static uint64_t blocker(struct search *x)
     VEC_EACH(spot, &x->spots) {
         uint64_t first = 0;
         uint32_t n = 0;
-        if (!place_hosts(x->s, &x->w->rooms.v[spot->node - 1].capacity)) continue;
+        if (!place_hosts_at(x->w, x->s, spot->node - 1)) continue;
         VEC_EACH(h, &spot->timeline.holds) {
             if (h->until_ms < PLAN_NEVER) continue;
             n++;

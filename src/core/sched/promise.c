@@ -9,6 +9,12 @@
 
 static const struct promises NO_PROMISES;
 
+/* Its nodes enter or leave the index. */
+static void touch(struct world *w, const struct promise *p)
+{
+    VEC_EACH(pick, &p->picks) VEC_PUSH(&w->changed, pick->node - 1);
+}
+
 static const struct promises *book_read(const struct world *w)
 {
     return w->sched && w->sched->promises ? w->sched->promises : &NO_PROMISES;
@@ -66,6 +72,7 @@ void plan_keep(struct world *w, struct promise *p)
     struct kept k = {.p = *p, .n_roles = s->n_roles};
     memcpy(k.roles, s->roles, sizeof(k.roles));
     if (k.p.first_ms == 0) k.p.first_ms = k.p.at_ms;
+    touch(w, p);
     VEC_INSERT(&book->kept, at, k);
     memset(&p->picks, 0, sizeof(p->picks));
 }
@@ -77,6 +84,7 @@ bool plan_drop(struct world *w, uint64_t session)
     struct promises *book = book_write(w);
     uint32_t at = find(book, session, &known);
     if (!known) return false;
+    touch(w, &book->kept.v[at].p);
     promise_done(&book->kept.v[at].p);
     VEC_REMOVE(&book->kept, at);
     return true;

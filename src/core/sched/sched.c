@@ -2,10 +2,12 @@
 #include "core/sched/sched.h"
 
 #include "base/check.h"
+#include "core/sched/index.h"
 #include "core/sched/plan.h"
 
 static void done(struct world *w)
 {
+    index_free(w->sched->index);
     plan_free(w);
     mem_free(w->sched);
     w->sched = NULL;
@@ -24,5 +26,6 @@ void sched_sync(struct world *w)
 {
     CHECK(w->ready);
     plan_sync(w);
+    index_sync(w); /* after the plan: a node with promises is not in the index */
     VEC_CLEAR(&w->changed);
 }

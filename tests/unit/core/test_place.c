@@ -14,6 +14,7 @@ static const struct {
     struct { const char *on; int cpu, gib, gpu; } held[3];
     struct { int count, cpu, gib, gpu; } roles[3];
     bool one_node;
+    enum place_strategy by;
     const char *expected; /* "n1 n2", or "" when it does not fit */
 } CASES[] = {
     {.name = "the only one", .nodes = {{"n1", 4, 8, 0}}, .roles = {{1, 4, 8, 0}}, .expected = "n1"},
@@ -47,6 +48,39 @@ static const struct {
      .roles = {{1, 1, 1, 0}, {1, 3, 1, 0}, {1, 3, 1, 0}}, .expected = "n1 n2 n1"},
     {.name = "PLC1: two times four gpus are not eight",
      .nodes = {{"n1", 8, 8, 4}, {"n2", 8, 8, 4}}, .roles = {{1, 1, 1, 8}}, .expected = ""},
+    {.name = "seed: 32 free of 64 beats 4 of 4", .by = STRATEGY_DISPERSED,
+     .nodes = {{"large", 64, 256, 0}, {"small", 4, 256, 0}}, .held = {{"large", 32, 1, 0}},
+     .roles = {{1, 1, 1, 0}}, .expected = "large"},
+    {.name = "seed: by shares the small one is emptier", .by = STRATEGY_LEAST_ALLOCATED,
+     .nodes = {{"large", 64, 256, 0}, {"small", 4, 256, 0}}, .held = {{"large", 32, 1, 0}},
+     .roles = {{1, 1, 1, 0}}, .expected = "small"},
+    {.name = "by shares the large one is fuller", .by = STRATEGY_MOST_ALLOCATED,
+     .nodes = {{"large", 64, 256, 0}, {"small", 4, 256, 0}}, .held = {{"large", 32, 1, 0}},
+     .roles = {{1, 1, 1, 0}}, .expected = "large"},
+    {.name = "dispersed spares gpu nodes too", .by = STRATEGY_DISPERSED,
+     .nodes = {{"n1", 64, 64, 4}, {"n2", 8, 8, 0}}, .roles = {{1, 1, 1, 0}}, .expected = "n2"},
+    {.name = "dispersed goes by what is left, not by size", .by = STRATEGY_DISPERSED,
+     .nodes = {{"n1", 8, 8, 0}, {"n2", 6, 8, 0}}, .held = {{"n1", 3, 1, 0}},
+     .roles = {{1, 1, 1, 0}}, .expected = "n2"},
+    {.name = "dispersed: a gang sees its own members", .by = STRATEGY_DISPERSED,
+     .nodes = {{"n1", 4, 8, 0}, {"n2", 4, 8, 0}}, .roles = {{3, 1, 1, 0}}, .expected = "n1 n2 n1"},
+    {.name = "dispersed: ties go by name", .by = STRATEGY_DISPERSED,
+     .nodes = {{"n10", 4, 8, 0}, {"n9", 4, 8, 0}}, .roles = {{1, 1, 1, 0}}, .expected = "n9"},
+    {.name = "fragmentation, dispersed: 1, 3, then 4 finds no place", .by = STRATEGY_DISPERSED,
+     .nodes = {{"n1", 4, 8, 0}, {"n2", 4, 8, 0}}, .held = {{"n1", 1, 1, 0}, {"n2", 3, 1, 0}},
+     .roles = {{1, 4, 1, 0}}, .expected = ""},
+    {.name = "round robin: one after the other, and again", .by = STRATEGY_ROUND_ROBIN,
+     .nodes = {{"n2", 8, 8, 0}, {"n1", 8, 8, 0}, {"n3", 8, 8, 0}}, .roles = {{5, 1, 1, 0}},
+     .expected = "n1 n2 n3 n1 n2"},
+    {.name = "round robin passes over what is full", .by = STRATEGY_ROUND_ROBIN,
+     .nodes = {{"n1", 2, 8, 0}, {"n2", 1, 8, 0}, {"n3", 2, 8, 0}}, .roles = {{2, 2, 1, 0}},
+     .expected = "n1 n3"},
+    {.name = "best fit: a device weighs as 16 CPU", .by = STRATEGY_BEST_FIT,
+     .nodes = {{"n1", 20, 8, 1}, {"n2", 4, 8, 2}}, .roles = {{1, 2, 1, 1}}, .expected = "n1"},
+    {.name = "best fit: more CPU than a device weighs", .by = STRATEGY_BEST_FIT,
+     .nodes = {{"n1", 21, 8, 1}, {"n2", 4, 8, 2}}, .roles = {{1, 2, 1, 1}}, .expected = "n2"},
+    {.name = "best fit does not spare gpu nodes", .by = STRATEGY_BEST_FIT,
+     .nodes = {{"n1", 2, 8, 1}, {"n2", 64, 8, 0}}, .roles = {{1, 1, 1, 0}}, .expected = "n1"},
     {.name = "gpus of a gang", .nodes = {{"n1", 8, 8, 2}, {"n2", 8, 8, 4}},
      .roles = {{3, 1, 1, 2}}, .expected = "n1 n2 n2"},
 };
@@ -70,6 +104,7 @@ static struct session request_of(size_t row)
     struct session s = lab_request(1, 1, 1, 0);
     s.n_roles = s.members = 0;
     s.one_node = CASES[row].one_node;
+    s.strategy = CASES[row].by;
     for (size_t i = 0; i < 3 && CASES[row].roles[i].count > 0; i++) {
         s.roles[i].count = (uint32_t)CASES[row].roles[i].count;
         s.roles[i].slots = lab_slots(CASES[row].roles[i].cpu, CASES[row].roles[i].gib,
@@ -111,6 +146,61 @@ static void cases(void **state)
         place_done(&p);
         lab_free(l);
     }
+}
+
+/* What keeps a session off n1, which has two a100 and says "disk=ssd,zone=a", x86_64. */
+static const struct {
+    const char *name, *models, *labels, *arch, *node;
+    bool preferred;
+    uint32_t gpus, failures;
+    enum filter expected;
+} FILTER_CASES[] = {
+    {.name = "nothing asked"},
+    {.name = "its model", .models = "a100", .gpus = 1},
+    {.name = "one of two models", .models = "h100|a100", .gpus = 2},
+    {.name = "another model", .models = "h100", .gpus = 1, .expected = FILTER_MODEL},
+    {.name = "a model without a device", .models = "h100"},
+    {.name = "its label", .labels = "disk=ssd"},
+    {.name = "both labels", .labels = "disk=ssd,zone=a"},
+    {.name = "another value", .labels = "disk=hdd", .expected = FILTER_LABELS},
+    {.name = "PLC8: a label that it does not have", .labels = "gpu=a100",
+     .expected = FILTER_LABELS},
+    {.name = "its arch", .arch = "x86_64"},
+    {.name = "another arch", .arch = "aarch64", .expected = FILTER_ARCH},
+    {.name = "it is designated", .node = "n1"},
+    {.name = "another is designated", .node = "n2", .expected = FILTER_NODE},
+    {.name = "another is preferred", .node = "n2", .preferred = true},
+    {.name = "it failed there twice", .failures = 2},
+    {.name = "it failed there three times", .failures = 3, .expected = FILTER_FAILED},
+};
+
+static void filters(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    lab_join(l, "n1", 8, 8, 2);
+    lab_join(l, "n2", 8, 8, 0);
+    struct node *n = &l->w->nodes.v[0];
+    TEXT_SET(n->labels, STR("disk=ssd,zone=a"));
+    TEXT_SET(n->arch, STR("x86_64"));
+    for (int i = 0; i < 2; i++) TEXT_SET(n->devices[i].model, STR("NVIDIA A100"));
+    for (size_t i = 0; i < ARRAY_LEN(FILTER_CASES); i++) {
+        struct session s = lab_request(1, 1, 1, FILTER_CASES[i].gpus);
+        struct constraint *c = &s.where;
+        if (FILTER_CASES[i].models) TEXT_SET(c->gpu_models, str_of(FILTER_CASES[i].models));
+        if (FILTER_CASES[i].labels) TEXT_SET(c->labels, str_of(FILTER_CASES[i].labels));
+        if (FILTER_CASES[i].arch) TEXT_SET(c->arch, str_of(FILTER_CASES[i].arch));
+        if (FILTER_CASES[i].node) c->node = node_index(l, FILTER_CASES[i].node) + 1;
+        c->node_preferred = FILTER_CASES[i].preferred;
+        if (FILTER_CASES[i].failures > 0) {
+            s.n_failed_on = 1;
+            s.failed_on[0] = (struct failed_start){1, FILTER_CASES[i].failures};
+        }
+        enum filter got = filter_node(l->w, &s, &s.roles[0].slots, 0);
+        if (got == FILTER_CASES[i].expected) continue;
+        fail_msg("%s: %s", FILTER_CASES[i].name, filter_name(got));
+    }
+    lab_free(l);
 }
 
 /* PLC5: the answer does not depend on the order in which nodes came. */
@@ -251,6 +341,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cases),
+        cmocka_unit_test(filters),
         cmocka_unit_test(plc5_order_of_joining_is_nothing),
         cmocka_unit_test(devices),
         cmocka_unit_test(agrees_with_a_slow_search),
