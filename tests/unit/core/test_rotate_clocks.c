@@ -41,8 +41,15 @@ static void test_limits(void **state)
     struct rotate_limits order = LIM;
     order.dwell_ms = LIM.idle_ms + 1;
     assert_non_null(rotate_limits_wrong(&order));
-    order = LIM;
+    order.dwell_ms = LIM.idle_ms;
+    assert_null(rotate_limits_wrong(&order));
     order.quiet_ms = LIM.idle_ms - 1;
+    assert_non_null(rotate_limits_wrong(&order));
+    order.quiet_ms = LIM.idle_ms;
+    assert_null(rotate_limits_wrong(&order));
+    order.release_ms = 365 * 86400 * S;
+    assert_null(rotate_limits_wrong(&order));
+    order.release_ms++;
     assert_non_null(rotate_limits_wrong(&order));
 }
 
@@ -77,6 +84,7 @@ static const struct {
     {"move unknown", 100, 130, 110, UNK, 100, 150, 20, 50, UNK},
     {"run end unknown", 100, 130, 110, 100, UNK, 150, 20, UNK, 50},
     {"an anchor of the future", 100, 151, 110, 151, 151, 150, UNK, UNK, UNK},
+    {"since the machine's start", 0, 0, 0, 0, 0, 150, 150, 150, 150},
     {"an anchor of another kind", -5, -5, -5, -5, -5, 150, UNK, UNK, UNK},
 };
 
@@ -192,6 +200,8 @@ static const struct {
     {"a gauge alone, no hole", GAUGE, {{.at = 5, 1, 0, 0}, {.at = 65, 1, 0, 0}}, 65, 60, FACT_YES},
     {"a gauge alone, a hole of 61 s", GAUGE,
      {{.at = 5, 1, 0, 0}, {.at = 66, 1, 0, 0}, {.at = 76, 1, 0, 0}}, 76, 10, FACT_YES},
+    {"a sample twice", BOTH, {{.at = 5, 1, 7, 0}, {.at = 15, 1, 7, 0}, {.at = 15, 1, 7, 0}}, 15,
+     10, FACT_YES},
     {"time went back: anew", BOTH,
      {{.at = 500, 1, 7, 0}, {.at = 900, 1, 7, 0}, {.at = 20, 1, 7, 0}, {.at = 30, 1, 7, 0}}, 30,
      10, FACT_YES},
@@ -238,6 +248,11 @@ static void test_stuck_signal(void **state)
     assert_false(quiet_stuck(&LIM, &q, 1510 * S));
     for (int64_t at = 1520; at <= 3000; at += 10) { /* a gauge alone is never stuck */
         take(&q, GAUGE, (struct point){.at = at, .start = 1, .gauge = 1});
+        assert_false(quiet_stuck(&LIM, &q, at * S));
+    }
+    q = (struct quiet){0};
+    for (int64_t at = 10; at <= 1500; at += 10) { /* a gauge of zero over a flat counter is quiet */
+        take(&q, BOTH, (struct point){.at = at, .start = 1, .counter = 7});
         assert_false(quiet_stuck(&LIM, &q, at * S));
     }
 }

@@ -281,6 +281,10 @@ static void test_serving_comes_first(void **state)
         APART[i].spoil(&c);
         if (gate_ask(&LIM, &f).answer != GATE_DRAIN) fail_msg("%s: refuses", APART[i].name);
     }
+    c = POOL;
+    maybe_fits(&c);
+    c.waiting = 0; /* whether it fits does not matter */
+    assert_int_equal(gate_ask(&LIM, &f).answer, GATE_DRAIN);
 }
 
 static void test_needs_a_run_that_fits(void **state)
