@@ -10,6 +10,7 @@ static const struct sim_row {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
 } ROWS[] = {
+    {"engine", "read a recorded answer of an engine by its profile", sim_engine},
     {"rotation-cases", "check a file of rotation cases against the deciders", sim_rotation_cases},
     {"swf", "run a batch log through the scheduler", sim_swf},
 };

@@ -11,6 +11,7 @@
 int sim_main(int argc, char **argv);
 
 /* ---- the rows ---- */
+int sim_engine(int argc, char **argv);
 int sim_rotation_cases(int argc, char **argv);
 int sim_swf(int argc, char **argv);
 
