@@ -237,7 +237,7 @@ void engine_free(struct engines *e) { wire_free(&wire_engines, e); }
 struct metrics engine_read(const PROFILE *e, struct str answer, int64_t start_ms)
 {
     switch (e->metrics.format) {
-    case METRICS_NONE: return (struct metrics){0};
+    case METRICS_NONE: return metrics_unasked(start_ms);
     case METRICS_PROMETHEUS: return metrics_read(&e->metrics, answer, start_ms);
     case METRICS_JSON: return engine_read_json(&e->metrics, answer, start_ms);
     }

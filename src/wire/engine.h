@@ -37,7 +37,8 @@ int engine_merge(struct engines *to, struct engines *more, struct err *err);
 void engine_free(struct engines *e);
 const struct engine_profile *engine_find(const struct engines *e, struct str name); /* or NULL */
 
-/* What an answer to GET path proves, in the profile's format; start_ms as in metrics_read. */
+/* What an answer to GET path proves, in the profile's format; start_ms as in metrics_read.  An
+ * engine that is not asked has no answer: whatever is given is not looked at. */
 struct metrics engine_read(const struct engine_profile *e, struct str answer, int64_t start_ms);
 /* METRICS_JSON alone; engine_read calls it. */
 struct metrics engine_read_json(const struct metrics_profile *p, struct str answer,

@@ -26,8 +26,7 @@ static struct metrics_number fraction(double v)
     if (size >= SHARP) return (struct metrics_number){.state = METRICS_TOO_BIG};
     int64_t milli = (int64_t)(size * 1000 + 0.5);
     bool same = (double)milli / 1000 == size;
-    if (!same && (double)milli / 1000 < size) milli++;
-    if (milli == 0 && size > 0) milli = 1;
+    if (!same && (double)milli / 1000 < size) milli++; /* above zero stays there */
     return (struct metrics_number){METRICS_KNOWN, negative && milli > 0, !same, milli};
 }
 

@@ -113,8 +113,7 @@ static bool complete(const struct metrics_reading *r, enum metrics_part part)
 static struct metrics_value close_part(const struct metrics_reading *r, enum metrics_part part)
 {
     if (metrics_terms(r->p, part) == 0) return (struct metrics_value){METRICS_UNNAMED, 0};
-    bool flawed = r->part[part].state != METRICS_UNREAD && r->part[part].state != METRICS_KNOWN;
-    if (!flawed && !complete(r, part)) return (struct metrics_value){METRICS_ABSENT, 0};
+    if (!complete(r, part)) return (struct metrics_value){METRICS_ABSENT, 0};
     return r->part[part];
 }
 
@@ -152,10 +151,20 @@ struct metrics metrics_refuse(enum metrics_state why, uint32_t line)
     };
 }
 
-struct quiet_profile metrics_promises(const struct metrics_profile *p)
+struct metrics metrics_unasked(int64_t start_ms)
 {
-    bool port = p->format == METRICS_NONE;
-    return (struct quiet_profile){.counter = port || p->n_counters > 0, .gauge = p->n_gauges > 0};
+    return (struct metrics){
+        .counter = {METRICS_UNNAMED, 0},
+        .gauge = {METRICS_UNNAMED, 0},
+        .start = node_view(start_ms),
+    };
+}
+
+struct quiet_profile metrics_promises(const struct metrics_profile *p, bool port_counted)
+{
+    return (struct quiet_profile){
+        .counter = p->n_counters > 0 || port_counted, .gauge = p->n_gauges > 0,
+    };
 }
 
 static struct reading reading_of(const struct metrics_value *v)
@@ -170,14 +179,17 @@ static bool was_read(enum metrics_state s)
            s != METRICS_TOO_LONG;
 }
 
-struct quiet_sample metrics_sample(const struct metrics *m, int64_t at_ms)
+struct quiet_sample metrics_sample(const struct metrics *m, struct reading port_bytes,
+                                   int64_t at_ms)
 {
     CHECK(at_ms >= 0);
+    CHECK(m->counter.milli >= 0);
+    CHECK(m->gauge.milli >= 0);
     return (struct quiet_sample){
         .at_ms = at_ms,
         .failed = !was_read(m->counter.state),
         .start = reading_of(&m->start),
-        .counter = reading_of(&m->counter),
+        .counter = m->counter.state == METRICS_UNNAMED ? port_bytes : reading_of(&m->counter),
         .gauge = reading_of(&m->gauge),
     };
 }

@@ -81,10 +81,13 @@ struct metrics { /* {0} knows nothing */
  * does not know.  Anything from outside may stand in text. */
 struct metrics metrics_read(const struct metrics_profile *p, struct str text, int64_t start_ms);
 
-/* What an engine read this way promises, and what the quiet clock takes of an answer: a value
- * that is not known, for whatever reason, is unknown there. */
-struct quiet_profile metrics_promises(const struct metrics_profile *p);
-struct quiet_sample metrics_sample(const struct metrics *m, int64_t at_ms);
+/* What the quiet clock may expect of an engine that is read this way: an engine that counts no
+ * work itself is counted by the bytes on its port, if the node counts those. */
+struct quiet_profile metrics_promises(const struct metrics_profile *p, bool port_counted);
+/* What it takes of an answer: a value that is not known, for whatever reason, is unknown there.
+ * port_bytes: cumulative, our own probes left out; looked at only for want of a work counter. */
+struct quiet_sample metrics_sample(const struct metrics *m, struct reading port_bytes,
+                                   int64_t at_ms);
 
 /* One sentence for a person, without the value's name. */
 const char *metrics_state_text(enum metrics_state s);
@@ -115,6 +118,8 @@ void metrics_see(struct metrics_reading *r, enum metrics_part part, uint32_t ter
 struct metrics metrics_end(const struct metrics_reading *r, int64_t start_ms);
 /* Nothing of this answer counts. */
 struct metrics metrics_refuse(enum metrics_state why, uint32_t line);
+/* METRICS_NONE: nobody was asked. */
+struct metrics metrics_unasked(int64_t start_ms);
 
 /* The terms of a part; that of METRICS_START is identity_metric alone, which is no
  * struct metrics_term: NULL. */

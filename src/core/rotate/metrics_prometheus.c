@@ -76,7 +76,7 @@ static bool take_label(struct str *s, struct label *ret)
 /* {a="b",...}; none at all is fine. */
 static bool take_labels(struct str *s, struct str *ret)
 {
-    *ret = (struct str){0};
+    *ret = STR("");
     if (!s->n || s->p[0] != '{') return true;
     skip(s, 1);
     struct str all = *s;

@@ -172,6 +172,18 @@ static void answers(void **state)
     }
 }
 
+/* Optional terms may be missing, but then something else must be there. */
+static void all_optional_and_none_there(void **state)
+{
+    (void)state;
+    struct metrics_profile p = profile();
+    p.counters[0].optional = true;
+    struct metrics m = metrics_read(&p, STR(G S), 0);
+    assert_int_equal(m.counter.state, METRICS_ABSENT);
+    m = metrics_read(&p, STR("b 2\n" G S), 0);
+    assert_true(m.counter.state == K && m.counter.milli == 2000);
+}
+
 /* Where Prometheus would fail the scrape, nothing of it counts. */
 static const struct { const char *text; enum metrics_state state; uint32_t line; } REFUSED[] = {
     {"a 1\n" G S "b", METRICS_CUT, 4},
@@ -213,7 +225,7 @@ static void refused_whole(void **state)
                      (int)m.gauge.state, (int)m.start.state, m.line);
         }
         assert_int_equal(metrics_busy(&m), FACT_UNKNOWN);
-        assert_true(metrics_sample(&m, 9).failed);
+        assert_true(metrics_sample(&m, READING(1), 9).failed);
     }
     struct metrics empty = metrics_read(&p, (struct str){0}, 77);
     assert_int_equal(empty.counter.state, METRICS_ABSENT);
@@ -276,28 +288,40 @@ static void who_tells_one_process_from_the_next(void **state)
 static void what_the_clock_takes(void **state)
 {
     (void)state;
+    static const struct reading unknown, bytes = {true, 6};
     struct metrics_profile p = profile();
     struct metrics m = metrics_read(&p, STR("a 1\n" G S), 0);
-    struct quiet_sample s = metrics_sample(&m, 42);
+    struct quiet_sample s = metrics_sample(&m, bytes, 42);
     assert_false(s.failed);
     assert_int_equal(s.at_ms, 42);
     assert_true(s.counter.known && s.counter.v == 1000);
     assert_true(s.gauge.known && s.gauge.v == 0);
     assert_true(s.start.known && s.start.v == 5000);
     m = metrics_read(&p, STR("b 1\ng{kind=\"run\"} -2\n"), 0);
-    s = metrics_sample(&m, 43);
+    s = metrics_sample(&m, bytes, 43); /* bytes do not stand in for a counter that is missing */
     assert_false(s.counter.known || s.gauge.known || s.start.known);
     struct metrics nothing = {0};
-    assert_true(metrics_sample(&nothing, 1).failed);
+    assert_true(metrics_sample(&nothing, bytes, 1).failed);
     assert_int_equal(metrics_busy(&nothing), FACT_UNKNOWN);
+    assert_true(metrics_promises(&p, false).counter && metrics_promises(&p, false).gauge);
 
-    assert_true(metrics_promises(&p).counter && metrics_promises(&p).gauge);
     p.n_counters = 0;
-    assert_true(!metrics_promises(&p).counter && metrics_promises(&p).gauge);
+    assert_true(!metrics_promises(&p, false).counter && metrics_promises(&p, false).gauge);
+    assert_true(metrics_promises(&p, true).counter);
     m = metrics_read(&p, STR(G S), 0);
     assert_int_equal(m.counter.state, METRICS_UNNAMED);
+    s = metrics_sample(&m, bytes, 44);
+    assert_true(s.counter.known && s.counter.v == 6);
+    assert_false(metrics_sample(&m, unknown, 44).counter.known);
+
     p = (struct metrics_profile){.format = METRICS_NONE};
-    assert_true(metrics_promises(&p).counter && !metrics_promises(&p).gauge);
+    assert_true(metrics_promises(&p, true).counter && !metrics_promises(&p, true).gauge);
+    assert_false(metrics_promises(&p, false).counter);
+    m = metrics_unasked(78);
+    s = metrics_sample(&m, bytes, 45);
+    assert_true(!s.failed && s.counter.v == 6 && s.start.v == 78 && !s.gauge.known);
+    assert_int_equal(metrics_busy(&m), FACT_NO);
+    assert_false(metrics_sample(&(struct metrics){.start = {K, 1}}, bytes, 46).counter.known);
 }
 
 /* ---- laws ---- */
@@ -369,6 +393,7 @@ int main(void)
         cmocka_unit_test(numbers),
         cmocka_unit_test(notations_agree),
         cmocka_unit_test(answers),
+        cmocka_unit_test(all_optional_and_none_there),
         cmocka_unit_test(refused_whole),
         cmocka_unit_test(rounded_counters_do_not_count),
         cmocka_unit_test(who_tells_one_process_from_the_next),

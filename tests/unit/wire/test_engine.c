@@ -215,9 +215,8 @@ static const struct { const char *file, *engine; struct metrics_value counter, g
         {"lmdeploy.txt", "lmdeploy", {K, 49212000}, {K, 0}, {K, INT64_C(1780545609660)}},
         {"tei.txt", "tei", {K, 222000}, {K, 0}, {K, 77}},
         /* not asked: their port counts */
-        {"ollama_ps.json", "ollama", {METRICS_UNREAD, 0}, {METRICS_UNREAD, 0}, {METRICS_UNREAD, 0}},
-        {"comfyui_prompt.json", "comfyui", {METRICS_UNREAD, 0}, {METRICS_UNREAD, 0},
-         {METRICS_UNREAD, 0}},
+        {"ollama_ps.json", "ollama", {METRICS_UNNAMED, 0}, {METRICS_UNNAMED, 0}, {K, 77}},
+        {"comfyui_prompt.json", "comfyui", {METRICS_UNNAMED, 0}, {METRICS_UNNAMED, 0}, {K, 77}},
         /* the wrong engine behind a port */
         {"tgi.txt", "vllm", {METRICS_ABSENT, 0}, {METRICS_ABSENT, 0}, {K, 77}},
         {"triton_stats.json", "triton", {METRICS_MALFORMED, 0}, {METRICS_MALFORMED, 0},
