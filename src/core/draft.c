@@ -11,6 +11,7 @@ void draft_session(struct draft *d, const struct session *s)
 {
     CHECK(s->id > 0);
     VEC_PUSH(&d->sessions, (uint32_t)(s - d->w->sessions.v));
+    ledger_date(d->w, s);
 }
 
 void draft_alloc(struct draft *d, const struct alloc *a)

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
+#include "core/sched/plan.h"
 #include "core/model/usage.h"
 #include "core/model/wait.h"
 #include "core/sched/strategy.h"
@@ -25,6 +26,7 @@ void transition(struct draft *d, struct session *s, enum session_state to, const
     usage_moved(w, s, before, to);
     s->state = to;
     wait_moved(w, s, before, to);
+    if (to != SESSION_PENDING && to != SESSION_RESERVED) (void)plan_drop(w, s->id);
     s->since_ms = w->now_ms;
     s->deadline_ms = session_deadline(s, before, w->now_ms);
     s->alarm = false;

@@ -104,6 +104,7 @@ static const char *audit_session(const struct world *w, const struct session *s)
     uint32_t current = 0, rows = 0;
     for (struct alloc *a = world_allocs_of_session(w, s); a; a = world_next_of_session(w, a)) {
         if (a->ref.session != s->id || rows > w->allocs.n) return "a session's chain is broken";
+        if (a->end_ms != ledger_end(s, a)) return "a row knows another end";
         rows++;
         if (!a->revoked) current++;
     }

@@ -107,3 +107,22 @@ void ledger_orphan(struct world *w, struct session *s)
         a->next_of_session = MAP_NONE;
     }
 }
+
+int64_t ledger_end(const struct session *s, const struct alloc *a)
+{
+    if (!s || a->revoked) return LEDGER_SOON;
+    if (s->state == SESSION_STOPPING) return s->since_ms + s->grace_ms;
+    if (s->time_limit_ms == 0) return INT64_MAX;
+    if (s->state == SESSION_RUNNING && s->deadline_ms > 0) return s->deadline_ms;
+    return s->since_ms + s->time_limit_ms; /* it has not begun to count */
+}
+
+void ledger_date(struct world *w, const struct session *s)
+{
+    for (struct alloc *a = world_allocs_of_session(w, s); a; a = world_next_of_session(w, a)) {
+        int64_t end_ms = ledger_end(s, a);
+        if (a->end_ms == end_ms) continue;
+        a->end_ms = end_ms;
+        VEC_PUSH(&w->changed, a->node - 1);
+    }
+}

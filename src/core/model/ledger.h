@@ -22,6 +22,7 @@ struct alloc {
     enum member_phase phase; /* last reported */
     uint32_t signal_done;
     struct member_end end;
+    int64_t end_ms;      /* index: core time at which limits end it, ledger_date keeps it */
     bool live;           /* false: slot of the array is free */
     uint32_t next_of_session, next_of_node; /* MAP_NONE ends a chain */
     uint32_t prev_of_node; /* a node may hold thousands; MAP_NONE: the first */
@@ -38,6 +39,12 @@ void ledger_link(struct world *w, uint32_t slot);
 void ledger_release(struct world *w, struct alloc *a);
 /* The session ends, its rows stay until their nodes prove them gone. */
 void ledger_orphan(struct world *w, struct session *s);
+/* Core time at which limits end a row of the session: INT64_MAX when none does, LEDGER_SOON
+ * when only its node's proof is awaited.  May lie in the past: it then is overdue. */
+#define LEDGER_SOON INT64_C(1)
+int64_t ledger_end(const struct session *s, const struct alloc *a);
+/* The session changed: brings the ends of its rows up to date. */
+void ledger_date(struct world *w, const struct session *s);
 uint32_t ledger_slot(const struct world *w, const struct alloc *a);
 /* Whether the member's container is proved gone. */
 static inline bool alloc_ended(const struct alloc *a)

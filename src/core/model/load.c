@@ -198,6 +198,7 @@ static const char *link_rows(struct world *w)
         if (n->used_devices & a->devices) return "two allocations of one device";
         if (!slots_add(&n->used, &a->slots, &n->used)) return "a node's sum overflows";
         n->used_devices |= a->devices;
+        a->end_ms = ledger_end(world_session(w, a->ref.session), a);
         ledger_link(w, i);
     }
     return NULL;

@@ -1,26 +1,28 @@
 /* core/sched/promise.c - promises by session, and which of them became void.
  *
  * A promise ends with its session's turn: it started, it ended, or somebody drops it.
- * It is void when one of its nodes can no longer keep it. */
+ * It is void when one of its nodes can no longer keep it.
+ * docs/spec/scheduling.md, "The plan" */
 #include "core/sched/promise.h"
 
 #include "base/check.h"
 #include "core/sched/sched.h"
 
-static const struct promises NO_PROMISES;
-
-/* Its nodes enter or leave the index. */
-static void touch(struct world *w, const struct promise *p)
+static struct promises *book_of(const struct world *w)
 {
-    VEC_EACH(pick, &p->picks) VEC_PUSH(&w->changed, pick->node - 1);
+    return w->sched ? w->sched->promises : NULL;
 }
 
-static const struct promises *book_read(const struct world *w)
+struct promises *promises_read(const struct world *w)
 {
-    return w->sched && w->sched->promises ? w->sched->promises : &NO_PROMISES;
+    struct promises *book = book_of(w);
+    for (; book && book->taken_in < w->changed.n; book->taken_in++) {
+        outlook_changed(book, w, w->changed.v[book->taken_in] + 1);
+    }
+    return book;
 }
 
-static struct promises *book_write(struct world *w)
+struct promises *promises_of(struct world *w)
 {
     struct sched *sched = sched_of(w);
     if (!sched->promises) sched->promises = mem_alloc(sizeof(*sched->promises));
@@ -31,141 +33,161 @@ void promise_done(struct promise *p) { VEC_DONE(&p->picks); }
 
 void plan_free(struct world *w)
 {
-    if (!w->sched || !w->sched->promises) return;
-    VEC_EACH(k, &w->sched->promises->kept) promise_done(&k->p);
-    VEC_DONE(&w->sched->promises->kept);
-    mem_free(w->sched->promises);
+    struct promises *book = book_of(w);
+    if (!book) return;
+    outlook_done(book);
+    VEC_EACH(p, &book->kept) promise_done(p);
+    VEC_DONE(&book->kept);
+    VEC_DONE(&book->free_kept);
+    map_u64_done(&book->by_session);
+    heap_done(&book->due);
+    mem_free(book);
     w->sched->promises = NULL;
 }
 
-/* Where the promise of a session is, or would be. */
-static uint32_t find(const struct promises *book, uint64_t session, bool *ret_known)
+static struct promise *find(const struct promises *book, uint64_t session)
 {
-    uint32_t from = 0, to = book->kept.n;
-    while (from < to) {
-        uint32_t middle = from + (to - from) / 2;
-        if (book->kept.v[middle].p.session < session) from = middle + 1;
-        else to = middle;
-    }
-    *ret_known = from < book->kept.n && book->kept.v[from].p.session == session;
-    return from;
+    uint32_t slot = book ? map_u64_get(&book->by_session, session) : MAP_NONE;
+    if (slot == MAP_NONE) return NULL;
+    CHECK(book->kept.v[slot].session == session);
+    return &book->kept.v[slot];
 }
 
 const struct promise *plan_of(const struct world *w, uint64_t session)
 {
-    bool known;
-    const struct promises *book = book_read(w);
-    uint32_t at = find(book, session, &known);
-    return known ? &book->kept.v[at].p : NULL;
+    return find(book_of(w), session);
 }
 
-void plan_keep(struct world *w, struct promise *p)
+/* ---- when something is due */
+
+static bool item_valid(const struct promises *book, const struct heap_item *item)
 {
-    struct promises *book = book_write(w);
-    const struct session *s = world_session(w, p->session);
-    bool known;
-    uint32_t at = find(book, p->session, &known);
-    CHECK(s != NULL);
-    CHECK(!known);
-    CHECK(p->picks.n == s->members);
-    CHECK(p->at_ms < p->end_ms);
-    struct kept k = {.p = *p, .n_roles = s->n_roles};
-    memcpy(k.roles, s->roles, sizeof(k.roles));
-    if (k.p.first_ms == 0) k.p.first_ms = k.p.at_ms;
-    touch(w, p);
-    VEC_INSERT(&book->kept, at, k);
-    memset(&p->picks, 0, sizeof(p->picks));
+    const struct promise *p = &book->kept.v[item->slot];
+    return p->session == item->tie && p->at_ms == item->key;
 }
 
-bool plan_drop(struct world *w, uint64_t session)
+static void drop_old_tops(struct promises *book, int64_t now_ms)
 {
-    bool known;
-    if (book_read(w)->kept.n == 0) return false;
-    struct promises *book = book_write(w);
-    uint32_t at = find(book, session, &known);
-    if (!known) return false;
-    touch(w, &book->kept.v[at].p);
-    promise_done(&book->kept.v[at].p);
-    VEC_REMOVE(&book->kept, at);
-    return true;
+    struct heap_item gone;
+    const struct heap_item *top;
+    while ((top = heap_top(&book->due)) && (top->key <= now_ms || !item_valid(book, top))) {
+        heap_pop(&book->due, &gone);
+    }
 }
 
-static void sooner(const struct world *w, int64_t at_ms, int64_t *ret)
+/* Promises that were dropped leave items with far instants: they must not pile up. */
+static void compact(struct promises *book)
 {
-    if (at_ms > w->now_ms && at_ms < *ret) *ret = at_ms;
+    uint32_t most = 2 * book->by_session.n + 64;
+    if (book->due.n <= most) return;
+    struct heap fresh = {0};
+    for (uint32_t i = 0; i < book->kept.n; i++) {
+        const struct promise *p = &book->kept.v[i];
+        if (p->session == 0) continue;
+        heap_push(&fresh, (struct heap_item){.key = p->at_ms, .tie = p->session, .slot = i});
+    }
+    heap_done(&book->due);
+    book->due = fresh;
 }
 
 int64_t plan_next_ms(const struct world *w)
 {
+    const struct promises *book = book_of(w);
+    const struct heap_item *top = book ? heap_top(&book->due) : NULL;
     int64_t next = PLAN_NEVER;
-    VEC_EACH(k, &book_read(w)->kept) sooner(w, k->p.at_ms, &next);
+    if (!top) return PLAN_NEVER;
+    if (top->key > w->now_ms && item_valid(book, top)) return top->key;
+    VEC_EACH(p, &book->kept) { /* time went on since the last sync */
+        if (p->session != 0 && p->at_ms > w->now_ms && p->at_ms < next) next = p->at_ms;
+    }
     return next;
 }
 
-/* ---- on nodes */
+/* ---- keeping */
 
-static const struct slots *slots_of(const struct kept *k, uint32_t member)
+/* Its nodes enter or leave the index. */
+static void touch(struct world *w, const struct promise *p)
 {
-    uint32_t role = 0;
-    for (; member >= k->roles[role].count; role++) {
-        CHECK(role + 1 < k->n_roles);
-        member -= k->roles[role].count;
-    }
-    return &k->roles[role].slots;
+    VEC_EACH(pick, &p->picks) VEC_PUSH(&w->changed, pick->node - 1);
 }
 
-static bool on_node(const struct kept *k, uint32_t node)
+void plan_keep(struct world *w, struct promise *p)
 {
-    VEC_EACH(pick, &k->p.picks) if (pick->node == node) return true;
-    return false;
+    struct promises *book = promises_of(w);
+    const struct session *s = world_session(w, p->session);
+    CHECK(s != NULL);
+    CHECK(find(book, p->session) == NULL);
+    CHECK(p->picks.n == s->members);
+    CHECK(p->at_ms < p->end_ms);
+    uint32_t slot = book->kept.n;
+    if (book->free_kept.n > 0) slot = VEC_POP(&book->free_kept);
+    else (void)VEC_ADD(&book->kept);
+    book->kept.v[slot] = *p;
+    if (p->first_ms == 0) book->kept.v[slot].first_ms = p->at_ms;
+    memset(&p->picks, 0, sizeof(p->picks));
+    p = &book->kept.v[slot];
+    map_u64_put(&book->by_session, p->session, slot);
+    touch(w, p);
+    heap_push(&book->due, (struct heap_item){.key = p->at_ms, .tie = p->session, .slot = slot});
+    compact(book);
+    for (uint32_t m = 0; m < p->picks.n; m++) {
+        struct line_promise on = {.session = p->session,
+                                  .hold = {.from_ms = p->at_ms, .until_ms = p->end_ms,
+                                           .devices = p->picks.v[m].devices,
+                                           .slots = session_role_of(s, m)->slots}};
+        outlook_promise(book, w, p->picks.v[m].node, &on);
+    }
+}
+
+bool plan_drop(struct world *w, uint64_t session)
+{
+    struct promises *book = book_of(w);
+    struct promise *p = find(book, session);
+    uint32_t last = 0;
+    if (!p) return false;
+    touch(w, p);
+    VEC_EACH(pick, &p->picks) {
+        if (pick->node != last) outlook_unpromise(book, w, pick->node, session);
+        last = pick->node;
+    }
+    bool known = map_u64_del(&book->by_session, session);
+    CHECK(known);
+    promise_done(p);
+    VEC_PUSH(&book->free_kept, (uint32_t)(p - book->kept.v));
+    *p = (struct promise){0};
+    drop_old_tops(book, w->now_ms);
+    return true;
 }
 
 bool plan_promised(const struct world *w, uint32_t node)
 {
-    VEC_EACH(k, &book_read(w)->kept) if (on_node(k, node)) return true;
-    return false;
+    const struct promises *book = book_of(w);
+    return book && node <= book->lines.n && book->lines.v[node - 1].promised.n > 0;
 }
 
-void promise_gather(const struct world *w, uint32_t node, uint64_t own, struct timeline *ret)
+/* ---- following the world */
+
+static void drop_void(struct world *w, struct promises *book, uint32_t node)
 {
-    VEC_EACH(k, &book_read(w)->kept) {
-        for (uint32_t m = 0; k->p.session != own && m < k->p.picks.n; m++) {
-            if (k->p.picks.v[m].node != node) continue;
-            VEC_PUSH(&ret->holds, ((struct hold){.from_ms = k->p.at_ms,
-                                                 .until_ms = k->p.end_ms,
-                                                 .session = k->p.session,
-                                                 .devices = k->p.picks.v[m].devices,
-                                                 .slots = *slots_of(k, m)}));
-        }
+    for (uint32_t i = book->lines.v[node - 1].promised.n; i > 0; i--) {
+        const struct line *line = &book->lines.v[node - 1];
+        if (i > line->promised.n) continue; /* the last one took more of them along */
+        uint64_t session = line->promised.v[i - 1].session;
+        if (outlook_keeps(book, w, node, session)) continue;
+        bool dropped = plan_drop(w, session);
+        CHECK(dropped);
     }
-}
-
-/* Whether the node can do what it is promised for, were it not for others. */
-static bool keeps(const struct world *w, const struct kept *k, uint32_t node)
-{
-    const struct node *n = world_node(w, node);
-    struct slots sum = {{0}};
-    if (!n || !w->rooms.v[node - 1].usable) return false;
-    for (uint32_t m = 0; m < k->p.picks.n; m++) {
-        if (k->p.picks.v[m].node != node) continue;
-        if (k->p.picks.v[m].devices & ~node_healthy_devices(n)) return false;
-        if (!slots_add(&sum, slots_of(k, m), &sum)) return false;
-    }
-    return slots_fit(&sum, &n->capacity);
-}
-
-static bool is_void(const struct world *w, const struct kept *k)
-{
-    const struct session *s = world_session(w, k->p.session);
-    if (!s || (s->state != SESSION_PENDING && s->state != SESSION_RESERVED)) return true;
-    VEC_EACH(pick, &k->p.picks) if (!keeps(w, k, pick->node)) return true;
-    return false;
 }
 
 void plan_sync(struct world *w)
 {
-    const struct promises *book = book_read(w);
-    for (uint32_t i = book->kept.n; i > 0; i--) {
-        if (is_void(w, &book->kept.v[i - 1])) plan_drop(w, book->kept.v[i - 1].p.session);
+    struct promises *book = promises_of(w);
+    for (uint32_t i = 0; i < w->changed.n; i++) {
+        uint32_t node = w->changed.v[i] + 1;
+        outlook_changed(book, w, node);
+        if (book->lines.v[node - 1].less) drop_void(w, book, node);
+        book->lines.v[node - 1].less = false;
     }
+    book->taken_in = 0; /* they are cleared now */
+    drop_old_tops(book, w->now_ms);
 }

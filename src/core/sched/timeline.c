@@ -1,99 +1,212 @@
-/* core/sched/timeline.c - the room of a node in a window of time.
+/* core/sched/timeline.c - sorted segments, split and joined in place.
  *
- * Between the beginnings of holds, what is used only falls: the most used in a window
- * is at its first instant or where something begins inside it.
+ * The room of a window is the least over the segments that it touches, and room comes
+ * free only where a segment begins: so the beginnings are all the instants to be tried.
  * docs/spec/scheduling.md, "The plan" */
 #include "core/sched/timeline.h"
 
 #include "base/bitset.h"
 #include "base/check.h"
-#include "core/sched/plan.h"
-#include "core/sched/promise.h"
+
+/* Every kind but devices, which the mask counts. */
+#define EACH_AMOUNT(k) for (int k = 0; k < SLOT_KINDS; k++) if (k != SLOT_GPU)
 
 int64_t timeline_end(int64_t at_ms, int64_t len_ms)
 {
     CHECK(at_ms >= 0);
     CHECK(len_ms >= 0);
-    if (len_ms == 0 || at_ms >= PLAN_NEVER - len_ms) return PLAN_NEVER;
+    if (len_ms == 0 || at_ms >= TIMELINE_NEVER - len_ms) return TIMELINE_NEVER;
     return at_ms + len_ms;
 }
 
-/* What should be over holds still: it ends at the next instant, at the earliest. */
-static int64_t not_yet(const struct world *w, int64_t end_ms)
+void timeline_begin(struct timeline *t, int64_t now_ms, const struct slots *left, uint32_t devices)
 {
-    return end_ms > w->now_ms ? end_ms : w->now_ms + 1;
+    VEC_CLEAR(&t->segs);
+    t->tangled = false;
+    struct segment s = {.at_ms = now_ms, .left = *left, .devices = devices};
+    s.left.v[SLOT_GPU] = 0;
+    VEC_PUSH(&t->segs, s);
 }
 
-int64_t timeline_row_end(const struct world *w, const struct alloc *a)
-{
-    const struct session *s = world_session(w, a->ref.session);
-    CHECK(a->live);
-    if (!s || a->revoked) return not_yet(w, 0); /* its node is about to prove it gone */
-    if (s->state == SESSION_STOPPING) return not_yet(w, s->since_ms + s->grace_ms);
-    if (s->time_limit_ms == 0) return PLAN_NEVER;
-    if (s->state == SESSION_RUNNING && s->deadline_ms > 0) return not_yet(w, s->deadline_ms);
-    return not_yet(w, timeline_end(s->since_ms, s->time_limit_ms));
-}
+void timeline_done(struct timeline *t) { VEC_DONE(&t->segs); }
 
-void timeline_gather(const struct world *w, uint32_t node, uint64_t own, struct timeline *ret)
+/* Index of the segment that `at_ms` lies in; what is before the first one lies in it. */
+static uint32_t seg_at(const struct timeline *t, int64_t at_ms)
 {
-    VEC_CLEAR(&ret->holds);
-    for (struct alloc *a = world_allocs_of_node(w, world_node(w, node)); a;
-         a = world_next_of_node(w, a)) {
-        VEC_PUSH(&ret->holds, ((struct hold){.until_ms = timeline_row_end(w, a),
-                                             .session = a->ref.session,
-                                             .devices = a->devices,
-                                             .slots = a->slots}));
+    uint32_t from = 0, to = t->segs.n;
+    CHECK(t->segs.n > 0);
+    while (to - from > 1) {
+        uint32_t middle = from + (to - from) / 2;
+        if (t->segs.v[middle].at_ms <= at_ms) from = middle;
+        else to = middle;
     }
-    promise_gather(w, node, own, ret);
-    VEC_EACH(h, &ret->holds) h->until_ms = not_yet(w, h->until_ms);
+    return from;
 }
 
-static void use(struct slots *used, const struct slots *more)
+/* Makes a segment begin there; returns its index. */
+static uint32_t split(struct timeline *t, int64_t at_ms)
 {
-    bool sane = slots_add(used, more, used);
-    CHECK(sane);
+    if (at_ms == TIMELINE_NEVER) return t->segs.n;
+    uint32_t i = seg_at(t, at_ms);
+    if (t->segs.v[i].at_ms >= at_ms) return i;
+    struct segment right = t->segs.v[i];
+    right.at_ms = at_ms;
+    VEC_INSERT(&t->segs, i + 1, right);
+    return i + 1;
 }
 
-/* What is held at an instant. */
-static struct slots used_at(const struct timeline *t, int64_t at_ms)
+static void join(struct timeline *t, uint32_t i)
 {
-    struct slots used = {{0}};
-    VEC_EACH(h, &t->holds) {
-        if (h->from_ms <= at_ms && at_ms < h->until_ms) use(&used, &h->slots);
+    if (i == 0 || i >= t->segs.n) return;
+    const struct segment *a = &t->segs.v[i - 1], *b = &t->segs.v[i];
+    CHECK(a->at_ms < b->at_ms);
+    if (a->devices != b->devices || memcmp(&a->left, &b->left, sizeof(a->left)) != 0) return;
+    VEC_REMOVE(&t->segs, i);
+}
+
+void timeline_free_from(struct timeline *t, int64_t at_ms, const struct slots *more,
+                        uint32_t devices)
+{
+    struct segment last = t->segs.v[t->segs.n - 1];
+    CHECK(at_ms >= last.at_ms);
+    if (at_ms > last.at_ms) {
+        last.at_ms = at_ms;
+        VEC_PUSH(&t->segs, last);
     }
-    return used;
+    struct segment *s = &t->segs.v[t->segs.n - 1];
+    s->devices |= devices;
+    EACH_AMOUNT(k) s->left.v[k] += more->v[k];
+    join(t, t->segs.n - 1);
 }
 
-static void least(const struct slots *capacity, const struct slots *used, struct slots *free)
+void timeline_hold(struct timeline *t, const struct hold *h)
 {
-    for (int k = 0; k < SLOT_KINDS; k++) {
-        int64_t left = capacity->v[k] > used->v[k] ? capacity->v[k] - used->v[k] : 0;
-        if (left < free->v[k]) free->v[k] = left;
+    CHECK(h->from_ms < h->until_ms);
+    uint32_t from = split(t, h->from_ms), until = split(t, h->until_ms);
+    for (uint32_t i = from; i < until; i++) {
+        struct segment *s = &t->segs.v[i];
+        if (h->devices & ~s->devices) t->tangled = true;
+        s->devices &= ~h->devices;
+        EACH_AMOUNT(k) s->left.v[k] -= h->slots.v[k];
     }
+    join(t, until);
+    join(t, from);
 }
 
-void timeline_window(const struct world *w, uint32_t node, const struct timeline *t,
-                     const struct window *win, struct room *ret)
+void timeline_release(struct timeline *t, const struct hold *h)
 {
-    const struct node *n = world_node(w, node);
-    struct room room = w->rooms.v[node - 1];
-    CHECK(n != NULL);
+    CHECK(!t->tangled);
+    CHECK(h->from_ms < h->until_ms);
+    uint32_t from = split(t, h->from_ms), until = split(t, h->until_ms);
+    for (uint32_t i = from; i < until; i++) {
+        struct segment *s = &t->segs.v[i];
+        CHECK((h->devices & s->devices) == 0);
+        s->devices |= h->devices;
+        EACH_AMOUNT(k) s->left.v[k] += h->slots.v[k];
+    }
+    join(t, until);
+    join(t, from);
+}
+
+void timeline_trim(struct timeline *t, int64_t now_ms)
+{
+    uint32_t past = seg_at(t, now_ms);
+    if (past == 0) return;
+    memmove(t->segs.v, t->segs.v + past, (t->segs.n - past) * sizeof(*t->segs.v));
+    t->segs.n -= past;
+}
+
+/* ---- asking */
+
+void timeline_window(const struct timeline *t, const struct window *win, struct slots *ret_free,
+                     uint32_t *ret_devices)
+{
     CHECK(win->from_ms < win->until_ms);
-    room.devices = node_healthy_devices(n);
-    room.free = room.capacity;
-    struct slots used = used_at(t, win->from_ms);
-    least(&room.capacity, &used, &room.free);
-    VEC_EACH(h, &t->holds) {
-        if (h->from_ms >= win->until_ms || h->until_ms <= win->from_ms) continue;
-        room.devices &= ~h->devices;
-        if (h->from_ms <= win->from_ms) continue;
-        used = used_at(t, h->from_ms);
-        least(&room.capacity, &used, &room.free);
+    uint32_t i = seg_at(t, win->from_ms);
+    struct slots free = t->segs.v[i].left;
+    uint32_t devices = t->segs.v[i].devices;
+    for (i++; i < t->segs.n && t->segs.v[i].at_ms < win->until_ms; i++) {
+        const struct segment *s = &t->segs.v[i];
+        devices &= s->devices;
+        EACH_AMOUNT(k) {
+            if (s->left.v[k] < free.v[k]) free.v[k] = s->left.v[k];
+        }
     }
-    room.free.v[SLOT_GPU] = bits_count(room.devices);
-    CHECK(slots_fit(&room.free, &room.capacity));
-    *ret = room;
+    EACH_AMOUNT(k) {
+        if (free.v[k] < 0) free.v[k] = 0;
+    }
+    free.v[SLOT_GPU] = bits_count(devices);
+    *ret_free = free;
+    *ret_devices = devices;
 }
 
-void timeline_done(struct timeline *t) { VEC_DONE(&t->holds); }
+uint32_t timeline_times(const struct timeline *t, const struct window *win,
+                        const struct slots *need, uint32_t enough)
+{
+    struct slots free;
+    uint32_t devices;
+    int64_t n = enough;
+    timeline_window(t, win, &free, &devices);
+    for (int k = 0; k < SLOT_KINDS; k++) {
+        if (need->v[k] > 0 && free.v[k] / need->v[k] < n) n = free.v[k] / need->v[k];
+    }
+    CHECK(n >= 0);
+    return (uint32_t)n;
+}
+
+static bool amounts_fit(const struct segment *s, const struct slots *need)
+{
+    EACH_AMOUNT(k) {
+        if (need->v[k] > 0 && need->v[k] > s->left.v[k]) return false;
+    }
+    return true;
+}
+
+/* Where the search goes on when a window that begins in `first` does not hold; 0 when it
+ * does.  A lack of amounts rules out every window that touches the segment. */
+static uint32_t fails_at(const struct timeline *t, const struct slots *need, uint32_t first,
+                         int64_t until_ms)
+{
+    uint32_t devices = t->segs.v[first].devices;
+    for (uint32_t i = first; i < t->segs.n && (i == first || t->segs.v[i].at_ms < until_ms); i++) {
+        const struct segment *s = &t->segs.v[i];
+        devices &= s->devices;
+        if (!amounts_fit(s, need)) return i + 1;
+        if ((int64_t)bits_count(devices) < need->v[SLOT_GPU]) return first + 1;
+    }
+    return 0;
+}
+
+int64_t timeline_earliest(const struct timeline *t, const struct slots *need, int64_t from_ms,
+                          int64_t len_ms)
+{
+    uint32_t i = seg_at(t, from_ms);
+    while (i < t->segs.n) {
+        int64_t at_ms = t->segs.v[i].at_ms > from_ms ? t->segs.v[i].at_ms : from_ms;
+        uint32_t next = fails_at(t, need, i, timeline_end(at_ms, len_ms));
+        if (next == 0) return at_ms;
+        CHECK(next > i);
+        i = next;
+    }
+    return TIMELINE_NEVER;
+}
+
+static int64_t at_least_0(int64_t v) { return v > 0 ? v : 0; }
+
+static bool grows(const struct segment *before, const struct segment *s)
+{
+    if (s->devices & ~before->devices) return true;
+    EACH_AMOUNT(k) {
+        if (at_least_0(s->left.v[k]) > at_least_0(before->left.v[k])) return true;
+    }
+    return false;
+}
+
+int64_t timeline_next_growth(const struct timeline *t, int64_t after_ms)
+{
+    for (uint32_t i = seg_at(t, after_ms) + 1; i < t->segs.n; i++) {
+        CHECK(t->segs.v[i].at_ms > after_ms);
+        if (grows(&t->segs.v[i - 1], &t->segs.v[i])) return t->segs.v[i].at_ms;
+    }
+    return TIMELINE_NEVER;
+}

@@ -154,8 +154,80 @@ static void cases(void **state)
     }
 }
 
+/* What is held ends with the limit of what runs, with the grace of what stops, and at the
+ * next instant when it should be over. */
+static void expect_at(const struct lab *l, int64_t at_ms)
+{
+    struct session s = lab_request(1, 1, 1, 1);
+    struct promise p = {0};
+    uint64_t blocker;
+    s.members = 1;
+    assert_true(plan_earliest(l->w, &s, &p, &blocker));
+    assert_int_equal(p.at_ms, at_ms);
+    VEC_DONE(&p.picks);
+}
+
+static void ends(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_SKIP);
+    struct session req = lab_request(1, 1, 1, 1);
+    uint32_t node = lab_join(l, "n1", 4, 8, 1);
+    req.time_limit_ms = 60 * MINUTE;
+    req.grace_ms = 5 * MINUTE;
+    uint64_t id = lab_run(l, &req);
+    int64_t began_ms = l->now_ms;
+    expect_at(l, began_ms + 60 * MINUTE);
+    lab_tick(l, 1000);
+    lab_say(l, node, id, 0, MEMBER_RUNNING);
+    expect_at(l, began_ms + 1000 + 60 * MINUTE);
+    lab_stop(l, id, -1);
+    int64_t stopped_ms = l->now_ms;
+    expect_at(l, stopped_ms + 5 * MINUTE);
+    lab_stop(l, id, 2 * MINUTE); /* a second stop shortens the grace */
+    expect_at(l, stopped_ms + 2 * MINUTE);
+    lab_tick(l, 3 * MINUTE);
+    lab_report(l, node);
+    expect_at(l, l->now_ms + 1);
+    lab_exit(l, node, id, 0, 143);
+    expect_at(l, l->now_ms);
+    lab_free(l);
+}
+
+/* A promise goes with the node that it stands on, and with its session's turn. */
+static void voids(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_SKIP);
+    struct session req = lab_request(1, 1, 1, 1);
+    uint32_t node = lab_join(l, "n1", 4, 8, 1);
+    lab_run(l, &req);
+    for (int round = 0; round < 3; round++) {
+        struct promise p = {.session = lab_run(l, &req), .at_ms = 90000000, .end_ms = PLAN_NEVER};
+        uint64_t id = p.session;
+        VEC_PUSH(&p.picks, ((struct place_pick){l->nodes[node].id, 1}));
+        plan_keep(l->w, &p);
+        assert_int_equal(plan_next_ms(l->w), 90000000);
+        assert_int_equal(plan_of(l->w, id)->first_ms, 90000000);
+        lab_tick(l, 1);
+        assert_non_null(plan_of(l->w, id));
+        if (round == 0) lab_stop(l, id, -1);
+        if (round == 1) lab_step(l, &(struct event){.kind = EVENT_NODE_CORDON,
+                                                    .u.cordon = {l->nodes[node].id, true}});
+        if (round == 2) assert_true(plan_drop(l->w, id));
+        assert_null(plan_of(l->w, id));
+        assert_false(plan_promised(l->w, l->nodes[node].id));
+        assert_false(plan_drop(l->w, id));
+        assert_int_equal(plan_next_ms(l->w), PLAN_NEVER);
+        lab_step(l, &(struct event){.kind = EVENT_NODE_CORDON,
+                                    .u.cordon = {l->nodes[node].id, false}});
+    }
+    lab_free(l);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cases)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cases), cmocka_unit_test(ends),
+                                       cmocka_unit_test(voids)};
     return RUN(tests);
 }
