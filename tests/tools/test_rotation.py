@@ -13,6 +13,7 @@ FILES = {
        for name in ("loop", "gate", "clocks", "wayback", "claim")},
     "metrics": "tests/unit/core/test_metrics.c",
     "engine": "tests/unit/wire/test_engine.c",
+    "engine_quiet": "tests/unit/wire/test_engine_quiet.c",
     "cases": "tests/unit/sim/test_cases.c",
     "sim": "tests/unit/programs/test_sim.py",
 }
