@@ -10,7 +10,7 @@ ROW = re.compile(r'^\| "(.+)" \| (.*) \|$')
 NAMED = re.compile(r"`([^`]+)`")
 FILES = {
     **{name: f"tests/unit/core/test_rotate_{name}.c"
-       for name in ("loop", "gate", "clocks", "wayback", "claim")},
+       for name in ("loop", "gate", "clocks", "wayback", "claim", "journal")},
     "metrics": "tests/unit/core/test_metrics.c",
     "engine": "tests/unit/wire/test_engine.c",
     "engine_quiet": "tests/unit/wire/test_engine_quiet.c",
