@@ -6,6 +6,7 @@
 #include "core/model/pool.h"
 #include "core/sched/fence.h"
 #include "core/sched/place.h"
+#include "core/where.h"
 
 static const char *const WHY_NAMES[] = {
     [WHY_NONE] = "none",
@@ -18,6 +19,7 @@ static const char *const WHY_NAMES[] = {
     [WHY_RUNNING] = "running",
 };
 _Static_assert(ARRAY_LEN(WHY_NAMES) == WHY_KINDS, "one name a kind");
+_Static_assert(WHY_FILTERS == FILTERS, "each filter is counted");
 
 const char *why_kind_name(enum why_kind k)
 {
@@ -36,6 +38,8 @@ static void explain_miss(const struct world *w, const struct session *s, struct 
         why->nodes = miss.nodes;
         why->unreachable = miss.unreachable;
         why->cordoned = miss.cordoned;
+        why->quarantined = miss.quarantined;
+        memcpy(why->filtered, miss.filtered, sizeof(why->filtered));
         why->too_small = miss.too_small;
         why->busy = miss.busy;
         why->nearest_node = miss.nearest_node;
@@ -137,7 +141,14 @@ static void put_no_capacity(const struct world *w, const struct session *s, cons
     put_count(out, why->busy, "busy", &first);
     put_count(out, why->too_small, "too small", &first);
     put_count(out, why->cordoned, "cordoned", &first);
+    put_count(out, why->quarantined, "quarantined", &first);
     put_count(out, why->unreachable, "unreachable", &first);
+    for (enum filter f = FILTER_NODE; f < FILTERS; f++) {
+        if (why->filtered[f] == 0) continue;
+        strbuf_fmt(out, "%s%u ", first ? "" : ", ", why->filtered[f]);
+        where_words(w, s, f, out);
+        first = false;
+    }
     strbuf_putc(out, ')');
 }
 

@@ -5,6 +5,7 @@
  * proves that a container is gone. */
 #include "base/check.h"
 #include "core/events.h"
+#include "core/model/labels.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
 #include "core/model/usage.h"
@@ -53,6 +54,18 @@ static bool texts_sane(const struct node *n)
            terminated(n->version, sizeof(n->version)) && terminated(n->facts, sizeof(n->facts));
 }
 
+/* What constraints are judged by. */
+static bool words_sane(const struct node *n)
+{
+    char labels[sizeof(n->labels)];
+    if (!terminated(n->labels, sizeof(n->labels)) || !terminated(n->arch, sizeof(n->arch))) {
+        return false;
+    }
+    memcpy(labels, n->labels, sizeof(labels));
+    return labels_sort(labels) &&
+           (n->arch[0] == '\0' || str_is_name(str_of(n->arch), sizeof(n->arch) - 1));
+}
+
 static bool join_sane(struct draft *d, const struct node *n)
 {
     if (!terminated(n->name, sizeof(n->name)) || !str_is_name(str_of(n->name), NODE_NAME_MAX)) {
@@ -69,6 +82,9 @@ static bool join_sane(struct draft *d, const struct node *n)
                      (long long)n->capacity.v[SLOT_MEM]);
     } else if (!texts_sane(n)) {
         draft_refuse(d, VERDICT_BAD_VALUE, "devices", "devices: a text is too long");
+    } else if (!words_sane(n)) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "labels",
+                     "labels: expected key=value pairs separated by ',', each key once");
     } else if (!world_group(d->w, n->group)) {
         draft_refuse(d, VERDICT_NOT_FOUND, "group", "there is no such group");
     } else {
@@ -100,6 +116,10 @@ static void describe(struct node *n, const struct node *in)
     copy_text(n->data_addr, sizeof(n->data_addr), in->data_addr);
     copy_text(n->version, sizeof(n->version), in->version);
     copy_text(n->facts, sizeof(n->facts), in->facts);
+    copy_text(n->labels, sizeof(n->labels), in->labels);
+    copy_text(n->arch, sizeof(n->arch), in->arch);
+    bool sane = labels_sort(n->labels);
+    CHECK(sane);
 }
 
 static bool same_devices(const struct node *a, const struct node *b)
@@ -119,7 +139,8 @@ static bool same_node(const struct node *a, const struct node *b)
     return a->group == b->group && a->epoch == b->epoch &&
            memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 && same_devices(a, b) &&
            strcmp(a->boot_id, b->boot_id) == 0 && strcmp(a->data_addr, b->data_addr) == 0 &&
-           strcmp(a->version, b->version) == 0 && strcmp(a->facts, b->facts) == 0;
+           strcmp(a->version, b->version) == 0 && strcmp(a->facts, b->facts) == 0 &&
+           strcmp(a->labels, b->labels) == 0 && strcmp(a->arch, b->arch) == 0;
 }
 
 static struct node *add_node(struct draft *d, const struct node *in)
@@ -186,8 +207,14 @@ void on_cordon(struct draft *d)
     struct node *n = find(d, e->node);
     if (!n) return;
     d->out->node = n->id;
-    if (n->cordoned == e->on) return;
+    bool forgive = !e->on && n->quarantined; /* whoever opens it knows */
+    if (n->cordoned == e->on && !forgive) return;
     n->cordoned = e->on;
+    if (forgive) {
+        n->quarantined = false;
+        n->failed_row = 0;
+        memset(n->failed_by, 0, sizeof(n->failed_by));
+    }
     node_refresh(d->w, n);
     draft_node(d, n);
     struct history *h = draft_node_history(d, HISTORY_NODE_CORDON, n);

@@ -6,6 +6,7 @@
 #include "core/model/usage.h"
 #include "core/model/wait.h"
 #include "core/sched/place.h"
+#include "core/where.h"
 
 static bool refuse_range(struct draft *d, const char *field, int64_t low, int64_t high, int64_t got)
 {
@@ -210,32 +211,6 @@ static bool name_free(struct draft *d, const struct session *s)
     return true;
 }
 
-static void refuse_impossible(struct draft *d, const struct session *s, const struct place *failed)
-{
-    struct place_miss miss;
-    struct strbuf text;
-    place_explain(d->w, s, PLACE_EVER, failed, &miss);
-    CHECK(miss.nearest_node != 0); /* a group without nodes is not judged */
-    const struct node *n = world_node(d->w, miss.nearest_node);
-    strbuf_init(&text, 1024);
-    strbuf_fmt(&text, "group %s could never run this: %s has at most ",
-               world_group(d->w, s->group)->name, n->name);
-    bool first = true;
-    for (enum slot_kind k = SLOT_CPU; k < SLOT_KINDS; k++) {
-        if (miss.missing.v[k] == 0) continue;
-        if (!first) strbuf_puts(&text, ", ");
-        slot_print(&text, k, miss.free.v[k]);
-        strbuf_puts(&text, " of the ");
-        slot_print(&text, k, miss.asked.v[k]);
-        strbuf_fmt(&text, " %s asked", slot_label(k));
-        first = false;
-    }
-    if (miss.too_small < miss.nodes) strbuf_puts(&text, ", beside the other members");
-    if (s->one_node) strbuf_puts(&text, ", for all members on one node");
-    draft_refuse(d, VERDICT_IMPOSSIBLE, "roles", "%.*s", (int)text.n, text.p);
-    strbuf_done(&text);
-}
-
 static bool possible(struct draft *d, const struct session *s)
 {
     struct place place = {0};
@@ -244,7 +219,7 @@ static bool possible(struct draft *d, const struct session *s)
         nodes = d->w->rooms.v[i].group == s->group;
     }
     if (nodes && !d->ev->u.submit.allow_impossible) fits = place_possible(d->w, s, &place);
-    if (!fits) refuse_impossible(d, s, &place);
+    if (!fits) where_refuse(d, s, &place);
     place_done(&place);
     return fits;
 }
@@ -280,6 +255,7 @@ static bool judged(struct draft *d, struct session *req)
     const struct world *w = d->w;
     uint32_t n = d->ev->u.submit.array_count > 0 ? d->ev->u.submit.array_count : 1;
     if (!values_sane(d, req) || !flags_sane(d, req) || !references_known(d, req)) return false;
+    if (!where_sane(d, req)) return false;
     if (!array_sane(d, req) || !name_free(d, req) || !dependencies_sane(d, req)) return false;
     if (!possible(d, req)) return false;
     if (w->n_sessions + n <= WORLD_SESSIONS_MAX) return true;

@@ -2,6 +2,7 @@
  *
  * What then happens is the table's to say (model/session.c); here it is done. */
 #include "base/check.h"
+#include "core/blame.h"
 #include "core/events.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
@@ -21,7 +22,14 @@ static void late_start(struct draft *d, struct session *s)
     struct member_end end = {.exit_code = -1};
     text_fmt(end.detail, sizeof(end.detail), "it was %s for too long",
              session_state_name(s->state));
+    blame_slowest(d, s);
     transition_start_failed(d, s, &end);
+}
+
+static void not_taken(struct draft *d, struct session *s)
+{
+    blame_slowest(d, s);
+    transition_revoke(d, s, "its node did not take it in time");
 }
 
 static void deadline_missed(struct draft *d, struct session *s)
@@ -30,7 +38,7 @@ static void deadline_missed(struct draft *d, struct session *s)
     case THEN_NOTHING: break;
     case THEN_END: transition_finish(d, s, OUTCOME_TIMED_OUT, "it waited for too long"); return;
     case THEN_PENDING: transition(d, s, SESSION_PENDING, "the promised room did not come"); return;
-    case THEN_REVOKE: transition_revoke(d, s, "its node did not take it in time"); return;
+    case THEN_REVOKE: not_taken(d, s); return;
     case THEN_FAIL: late_start(d, s); return;
     case THEN_STOP: transition_finish(d, s, OUTCOME_TIMED_OUT, "time limit"); return;
     case THEN_ALARM: alarm_set(d, s); return;

@@ -5,6 +5,7 @@
  * it says so.  Rows whose containers are proved gone are released here, before
  * anything else follows. */
 #include "base/check.h"
+#include "core/blame.h"
 #include "core/events.h"
 #include "core/transition.h"
 
@@ -12,6 +13,7 @@
 struct ends {
     bool main, unborn, failing; /* which of these are there */
     struct member_end main_end, unborn_end, failing_end;
+    uint32_t unborn_node;
     uint32_t unborn_member, failing_member; /* the lowest, so that order does not matter */
 };
 
@@ -28,6 +30,7 @@ static void note_end(struct ends *ends, const struct alloc *a)
     if (a->phase == MEMBER_FAILED && (!ends->unborn || member < ends->unborn_member)) {
         ends->unborn = true;
         ends->unborn_member = member;
+        ends->unborn_node = a->node;
         ends->unborn_end = a->end;
     }
     if (a->phase == MEMBER_EXITED && member == 0) {
@@ -50,6 +53,8 @@ static struct ends release_ended(struct draft *d, struct session *s)
         next = world_next_of_session(d->w, a);
         if (!alloc_ended(a)) continue;
         if (!a->revoked) note_end(&ends, a);
+        bool began = a->phase == MEMBER_EXITED && !a->revoked && s->state < SESSION_RUNNING;
+        if (began) blame_forgive(d, a->node); /* it came and went between two reports */
         draft_release(d, a);
     }
     return ends;
@@ -130,6 +135,7 @@ void settle_session(struct draft *d, struct session *s)
     } else if (ends.main) {
         finish(d, s, &ends.main_end);
     } else if (ends.unborn && s->state < SESSION_RUNNING) {
+        if (!ends.unborn_end.fatal) blame_node(d, s, ends.unborn_node);
         transition_start_failed(d, s, &ends.unborn_end);
     } else if (ends.failing && (s->stop_on_member || ends.failing_member == 0)) {
         finish(d, s, &ends.failing_end);

@@ -39,6 +39,7 @@ static const char *const HISTORY_NAMES[] = {
     [HISTORY_NODE_UNREACHABLE] = "node.unreachable",
     [HISTORY_NODE_BACK] = "node.back",
     [HISTORY_NODE_CORDON] = "node.cordon",
+    [HISTORY_NODE_QUARANTINED] = "node.quarantined",
     [HISTORY_NODE_FORGOTTEN] = "node.forgotten",
     [HISTORY_GROUP] = "group.changed",
     [HISTORY_UPDATED] = "session.updated",

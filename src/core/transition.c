@@ -6,6 +6,7 @@
 #include "core/transition.h"
 
 #include "base/check.h"
+#include "core/blame.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
 #include "core/sched/plan.h"
@@ -35,6 +36,7 @@ void transition(struct draft *d, struct session *s, enum session_state to, const
         s->started_ms = w->now_ms;
         s->started_wall_ms = d->ev->wall_ms;
         s->failed_starts = 0;
+        blame_nobody(d, s);
     }
     if (to == SESSION_ENDED) {
         s->ended_ms = w->now_ms;

@@ -191,6 +191,16 @@ static void note_heard(struct cluster *c, const struct event *ev)
     h->core_ms = l->w->now_ms;
 }
 
+/* An operator looks at a node that is quarantined, and finds nothing wrong. */
+static void open_later(struct cluster *c, uint32_t node)
+{
+    const struct node *n = world_node(c->leader.w, node);
+    struct letter l = {.kind = LETTER_CORDON};
+    if (!n) return;
+    l.machine = leader_machine(n);
+    post_timer(&c->post, l, 60000);
+}
+
 static void feed(struct cluster *c, struct event *ev)
 {
     struct leader *l = &c->leader;
@@ -204,6 +214,8 @@ static void feed(struct cluster *c, struct event *ev)
     VEC_EACH(ch, &l->effects.changes) {
         VEC_PUSH(&l->open.turn.changes, *ch);
         say_change(c, ch);
+        if (ch->kind == CHANGE_HISTORY && ch->u.history.what == HISTORY_NODE_QUARANTINED)
+            open_later(c, ch->u.history.node);
     }
     VEC_EACH(id, &l->effects.nodes) {
         const struct node *n = world_node(l->w, *id);

@@ -92,7 +92,7 @@ static void placing_is_right(struct cluster *c, const struct alloc *a, const str
     const struct session *s = world_session(w, a->ref.session);
     CHECK(n != NULL);
     CHECK(s != NULL);
-    if (!heard_lately(c, n) || n->cordoned)
+    if (!heard_lately(c, n) || n->cordoned || n->quarantined)
         cluster_broken(c, "s%llu is placed on %s", (unsigned long long)s->id, n->name);
     if (!first || w->groups.v[0].on_blocked != BLOCKED_STOP) return;
     bool ahead = first->priority > s->priority ||

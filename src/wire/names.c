@@ -86,6 +86,7 @@ const struct wire_name names_history[] = {
     {HISTORY_NODE_UNREACHABLE, "node.unreachable"},
     {HISTORY_NODE_BACK, "node.back"},
     {HISTORY_NODE_CORDON, "node.cordon"},
+    {HISTORY_NODE_QUARANTINED, "node.quarantined"},
     {HISTORY_NODE_FORGOTTEN, "node.forgotten"},
     {HISTORY_GROUP, "group.changed"},
     {HISTORY_UPDATED, "session.updated"},

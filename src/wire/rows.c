@@ -131,6 +131,13 @@ static const struct wire_field device_fields[] = {
 };
 static const struct wire_table device_table = WIRE_TABLE("device", struct device, device_fields);
 
+static const struct wire_field node_failure_fields[] = {
+    WIRE_F_U64(struct node_failure, session, "session", .flags = WIRE_REQUIRED, .min = 1,
+               .max = INT64_MAX),
+};
+static const struct wire_table node_failure_table =
+    WIRE_TABLE("failed start on a node", struct node_failure, node_failure_fields);
+
 static const struct wire_field node_fields[] = {
     WIRE_F_U32(struct node, id, "id", ID),
     WIRE_F_TEXT(struct node, name, "name", .flags = WIRE_REQUIRED, .min = 1),
@@ -146,7 +153,7 @@ static const struct wire_field node_fields[] = {
     WIRE_F_TEXT(struct node, labels, "labels", OMIT),
     WIRE_F_TEXT(struct node, arch, "arch", OMIT),
     WIRE_F_BOOL(struct node, cordoned, "cordoned", OMIT),
-    WIRE_F_U32(struct node, failed_row, "failed_row", OMIT),
+    WIRE_F_ARRAY(struct node, failed_by, failed_row, "failed_by", &node_failure_table, OMIT),
     WIRE_F_BOOL(struct node, quarantined, "quarantined", OMIT),
     WIRE_F_U64(struct node, epoch, "epoch", OMIT),
 };

@@ -90,7 +90,10 @@ static void dump_node(const struct node *n, struct strbuf *out)
     put_text(out, "facts", n->facts);
     put_text(out, "labels", n->labels);
     put_text(out, "arch", n->arch);
-    strbuf_fmt(out, " failed_row=%u quarantined=%d", n->failed_row, n->quarantined);
+    strbuf_fmt(out, " quarantined=%d", n->quarantined);
+    for (uint32_t i = 0; i < n->failed_row; i++) {
+        strbuf_fmt(out, " failed_by=%llu", (unsigned long long)n->failed_by[i].session);
+    }
     strbuf_putc(out, '\n');
     for (uint32_t i = 0; i < n->n_devices; i++) {
         const struct device *d = &n->devices[i];

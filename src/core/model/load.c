@@ -62,6 +62,8 @@ bool world_put_node(struct world *w, const struct node *n)
     if (n->name[0] != '\0') {
         if (!named(n->name, sizeof(n->name)) || world_node_named(w, str_of(n->name))) return false;
         if (n->n_devices > NODE_DEVICES_MAX || !slots_valid(&n->capacity)) return false;
+        if (n->failed_row > NODE_QUARANTINE_AFTER) return false;
+        if (!n->quarantined && n->failed_row == NODE_QUARANTINE_AFTER) return false;
         if (n->capacity.v[SLOT_GPU] != (int64_t)n->n_devices) return false;
     }
     while (w->nodes.n < n->id) (void)world_add_node(w);

@@ -20,6 +20,8 @@ struct device {
     bool simulated; /* says so wherever it is shown */
 };
 
+struct node_failure { uint64_t session; };
+
 struct node {
     uint32_t id; /* from 1, never used again */
     char name[NODE_NAME_MAX + 1];
@@ -34,7 +36,8 @@ struct node {
     char labels[256];     /* "disk=ssd,zone=a", sorted by key */
     char arch[16];        /* "x86_64" */
     bool cordoned;        /* nothing new is placed here */
-    uint32_t failed_row;  /* sessions in a row that failed to start here */
+    uint32_t failed_row;  /* sessions in a row that failed to start here ... */
+    struct node_failure failed_by[NODE_QUARANTINE_AFTER]; /* ... each once */
     bool quarantined;     /* after NODE_QUARANTINE_AFTER of them, until an operator uncordons it */
     uint64_t epoch;       /* agent's start count: a lower one is an echo */
     /* Not stored: a restarted manager hears again. */

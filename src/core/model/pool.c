@@ -19,6 +19,9 @@ static struct pool_queue *queue_of(const struct world *w, uint32_t group)
 struct shape_key { /* without padding: it is compared as bytes */
     uint64_t group, one_node, n_roles;
     struct { int64_t count; struct slots slots; } roles[SESSION_ROLES_MAX];
+    uint64_t strategy, node, preferred, n_failed_on;
+    char gpu_models[48], labels[96], arch[16];
+    struct failed_start failed_on[SESSION_FAILED_NODES];
 };
 
 static struct str shape_key(const struct session *s, struct shape_key *k)
@@ -30,6 +33,15 @@ static struct str shape_key(const struct session *s, struct shape_key *k)
         k->roles[i].count = s->roles[i].count;
         k->roles[i].slots = s->roles[i].slots;
     }
+    const struct constraint *c = &s->where;
+    k->strategy = (uint64_t)s->strategy;
+    k->node = c->node;
+    k->preferred = c->node_preferred;
+    k->n_failed_on = s->n_failed_on;
+    TEXT_CLIP(k->gpu_models, str_of(c->gpu_models));
+    TEXT_CLIP(k->labels, str_of(c->labels));
+    TEXT_CLIP(k->arch, str_of(c->arch));
+    for (uint32_t i = 0; i < s->n_failed_on; i++) k->failed_on[i] = s->failed_on[i];
     return str_n((const char *)k, sizeof(*k));
 }
 

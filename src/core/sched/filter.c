@@ -53,6 +53,42 @@ enum filter filter_kind(const struct session *s, const struct slots *need, const
     return FILTER_NONE;
 }
 
+/* How many members the node could hold if it were empty, at most `enough`. */
+static uint32_t room_for(const struct world *w, const struct session *s, const struct slots *need,
+                         uint32_t at, uint32_t enough)
+{
+    const struct constraint *c = &s->where;
+    const struct slots *capacity = &w->rooms.v[at].capacity;
+    int64_t n = enough;
+    if (w->rooms.v[at].group != s->group || !w->rooms.v[at].usable) return 0;
+    if (c->node != 0 && !c->node_preferred && c->node != at + 1) return 0;
+    if (filter_failures(s, at + 1) >= SESSION_START_TRIES) return 0;
+    if (filter_kind(s, need, &w->nodes.v[at]) != FILTER_NONE) return 0;
+    for (int k = 0; k < SLOT_KINDS; k++) {
+        if (need->v[k] > 0 && capacity->v[k] / need->v[k] < n) n = capacity->v[k] / need->v[k];
+    }
+    return (uint32_t)n;
+}
+
+/* Whether it could run without the nodes where it failed too often.  Of gangs with several
+ * roles that is not known, and a start that fails again is better than none for ever. */
+static bool has_others(const struct world *w, const struct session *s)
+{
+    struct slots need = s->roles[0].slots;
+    uint32_t left = s->one_node ? 1 : s->members;
+    if (s->one_node && !session_total(s, &need)) return false;
+    if (!s->one_node && s->n_roles > 1) return false;
+    for (uint32_t at = 0; at < w->rooms.n && left > 0; at++) {
+        left -= room_for(w, s, &need, at, left);
+    }
+    return left == 0;
+}
+
+bool filter_passed_over(const struct world *w, const struct session *s, uint32_t at)
+{
+    return filter_failures(s, at + 1) >= SESSION_START_TRIES && has_others(w, s);
+}
+
 enum filter filter_node(const struct world *w, const struct session *s, const struct slots *need,
                         uint32_t at)
 {
@@ -62,5 +98,5 @@ enum filter filter_node(const struct world *w, const struct session *s, const st
     if (c->node != 0 && !c->node_preferred && c->node != at + 1) return FILTER_NODE;
     enum filter kind = filter_kind(s, need, &w->nodes.v[at]);
     if (kind != FILTER_NONE) return kind;
-    return filter_failures(s, at + 1) >= SESSION_START_TRIES ? FILTER_FAILED : FILTER_NONE;
+    return filter_passed_over(w, s, at) ? FILTER_FAILED : FILTER_NONE;
 }

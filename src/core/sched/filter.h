@@ -35,5 +35,8 @@ enum filter filter_kind(const struct session *s, const struct slots *need, const
 
 /* How often it failed to start there since it last ran; 0: never, or not known any more. */
 uint32_t filter_failures(const struct session *s, uint32_t node);
+/* Whether the node at index `at` is left out for that, since nodes that take new work could
+ * hold the session without it. */
+bool filter_passed_over(const struct world *w, const struct session *s, uint32_t at);
 
 #endif

@@ -35,7 +35,7 @@ static bool failed(const struct hunt *h, uint32_t at)
 static bool allowed(const struct hunt *h, uint32_t at)
 {
     if (marked(h, at)) return false;
-    return h->q->s->n_failed_on == 0 || filter_failures(h->q->s, at + 1) < SESSION_START_TRIES;
+    return h->q->s->n_failed_on == 0 || !filter_passed_over(h->w, h->q->s, at);
 }
 
 static bool fits(const struct hunt *h, const struct index_entry *e)

@@ -35,7 +35,32 @@ static bool has_word(const char *list, char sep, const char *word)
     return false;
 }
 
-static bool admitted(const struct slow *x, uint32_t at, const struct slots *need)
+static bool admitted(const struct slow *x, uint32_t at, const struct slots *need, bool again);
+
+static bool failed_thrice(const struct slow *x, uint32_t at)
+{
+    for (uint32_t i = 0; i < x->s->n_failed_on; i++) {
+        if (x->s->failed_on[i].node == at + 1) return x->s->failed_on[i].times >= 3;
+    }
+    return false;
+}
+
+/* Could the others hold it, if they were empty? */
+static bool others_hold(const struct slow *x)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < x->w->rooms.n; i++) {
+        const struct room *r = &x->w->rooms.v[i];
+        struct slots left = r->capacity, need = x->s->roles[0].slots;
+        for (int k = 0; x->s->one_node && k < SLOT_KINDS; k++) need.v[k] *= x->s->members;
+        if (r->group != x->s->group || !r->usable || failed_thrice(x, i)) continue;
+        if (!admitted(x, i, &need, true)) continue;
+        while (found < MEMBERS_MAX && slots_sub(&left, &need, &left)) found++;
+    }
+    return found >= (x->s->one_node ? 1 : x->s->members);
+}
+
+static bool admitted(const struct slow *x, uint32_t at, const struct slots *need, bool again)
 {
     const struct constraint *c = &x->s->where;
     const struct node *n = &x->w->nodes.v[at];
@@ -53,10 +78,7 @@ static bool admitted(const struct slow *x, uint32_t at, const struct slots *need
          i++) {
         if (!has_word(c->gpu_models, '|', n->devices[i].model)) return false;
     }
-    for (uint32_t i = 0; i < x->s->n_failed_on; i++) {
-        if (x->s->failed_on[i].node == n->id && x->s->failed_on[i].times >= 3) return false;
-    }
-    return true;
+    return again || !failed_thrice(x, at) || !others_hold(x);
 }
 
 static bool slow_takes(const struct slow *x, uint32_t at, const struct slots *need)
@@ -66,7 +88,7 @@ static bool slow_takes(const struct slow *x, uint32_t at, const struct slots *ne
     for (int k = 0; k < SLOT_KINDS; k++) {
         if (need->v[k] > r->free.v[k]) return false;
     }
-    return admitted(x, at, need);
+    return admitted(x, at, need, false);
 }
 
 static bool slow_failed(const struct slow *x, uint32_t at)

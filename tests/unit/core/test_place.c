@@ -172,6 +172,8 @@ static const struct {
     {.name = "another is preferred", .node = "n2", .preferred = true},
     {.name = "it failed there twice", .failures = 2},
     {.name = "it failed there three times", .failures = 3, .expected = FILTER_FAILED},
+    {.name = "three times, and no other node would do", .failures = 3, .gpus = 1},
+    {.name = "three times, and it is designated", .failures = 3, .node = "n1"},
 };
 
 static void filters(void **state)
@@ -187,6 +189,7 @@ static void filters(void **state)
     for (size_t i = 0; i < ARRAY_LEN(FILTER_CASES); i++) {
         struct session s = lab_request(1, 1, 1, FILTER_CASES[i].gpus);
         struct constraint *c = &s.where;
+        s.members = 1;
         if (FILTER_CASES[i].models) TEXT_SET(c->gpu_models, str_of(FILTER_CASES[i].models));
         if (FILTER_CASES[i].labels) TEXT_SET(c->labels, str_of(FILTER_CASES[i].labels));
         if (FILTER_CASES[i].arch) TEXT_SET(c->arch, str_of(FILTER_CASES[i].arch));

@@ -108,6 +108,16 @@ static void random_event(struct lab *l, struct rng *r)
     }
 }
 
+/* An operator who opens what is quarantined. */
+static void open_again(struct lab *l)
+{
+    for (uint32_t k = 0; k < l->n_nodes; k++) {
+        const struct node *n = world_node(l->w, l->nodes[k].id);
+        struct event ev = {.kind = EVENT_NODE_CORDON, .u.cordon = {l->nodes[k].id, false}};
+        if (n && n->quarantined) lab_step(l, &ev);
+    }
+}
+
 /* Nothing holds more than there is: no join of this test shrinks a node. */
 static void check_capacity(const struct lab *l)
 {
@@ -156,6 +166,7 @@ static void audits_hold(void **state)
             if (i % 16 == 0) {
                 l->now_ms += 1;
                 lab_tick(l, 0);
+                open_again(l);
                 if (l->w->started) check_reasons(l);
             }
         }
@@ -186,6 +197,7 @@ static void quiet_round(struct lab *l)
         }
         lab_report(l, k);
     }
+    open_again(l);
     lab_tick(l, 0);
 }
 
