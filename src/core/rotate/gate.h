@@ -34,7 +34,8 @@ enum gate_answer {
 struct gate_facts { /* {0} knows nothing, and so refuses */
     struct rotate_facts here;  /* the very snapshot on which the loop said 9 */
     enum fact run_fits;        /* a queued run fits this rotor */
-    enum fact queued;          /* work queued for this rotor */
+    enum fact queued;          /* work queued for this rotor: requests held, batch items, and
+                                  requests refused for want of a replica */
     struct reading quiet_ms;   /* quiet_span of the engine */
     enum fact demand_manager;  /* for this rotor's pools, as the manager sees it */
     enum fact demand_node;     /* gate_node_demand */

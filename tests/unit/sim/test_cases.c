@@ -111,6 +111,11 @@ static const struct {
      "run_live in_flight,n",
      "G: expected refuse run_live in_flight, got refuse run_live (n)\n"},
     {"drain", "G,gate,SERVING,,0,0,0,5,0,0,300,0,quiet,,1200,0,0,0,ok,,,,,,,drain,,,n", ""},
+    {"drain, in another word",
+     "G,gate,SERVING,,0,0,0,5,0,0,300,0,quiet,,1200,0,0,0,ok,,,,,,,pass,,,n", ""},
+    {"another word for a refusal",
+     "G,gate,SERVING,,0,0,0,5,0,0,300,0,quiet,,1199,0,0,0,ok,,,,,,,pass,,,n",
+     "G: expected pass, got refuse quiet (n)\n"},
     {"record not tried", "G,gate,SERVING,,0,0,0,5,0,0,300,0,quiet,,1200,0,0,0,,,,,,,,record,,,n",
      ""},
     {"the loop moves", "G,gate,SERVING,,0,0,0,5,0,0,300,0,quiet,A:1:1:1,1200,0,0,0,ok,,,,,,,"
