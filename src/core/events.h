@@ -16,6 +16,9 @@ void on_report(struct draft *d);
 void on_cordon(struct draft *d);
 void on_forget(struct draft *d);
 void on_group_put(struct draft *d);
+void on_domain_put(struct draft *d);
+void on_project_put(struct draft *d);
+void on_user_put(struct draft *d);
 void on_update(struct draft *d);
 /* What ended in this step is told to those that depend on it. */
 void on_ended(struct draft *d);

@@ -285,6 +285,23 @@ void on_forget(struct draft *d)
 
 /* ---- groups */
 
+static bool projects_fine(struct draft *d, const struct group *g)
+{
+    for (uint32_t i = 0; i < g->n_projects; i++) {
+        bool twice = false;
+        for (uint32_t k = 0; k < i; k++) twice = twice || g->projects[k] == g->projects[i];
+        const struct project *p = world_project(d->w, g->projects[i]);
+        if (p && !twice) continue;
+        if (p) {
+            draft_refuse(d, VERDICT_BAD_VALUE, "projects", "projects: %s is named twice", p->name);
+        } else {
+            draft_refuse(d, VERDICT_NOT_FOUND, "projects", "projects: there is no such project");
+        }
+        return false;
+    }
+    return true;
+}
+
 void on_group_put(struct draft *d)
 {
     struct world *w = d->w;
@@ -311,6 +328,7 @@ void on_group_put(struct draft *d)
         draft_refuse(d, VERDICT_BAD_VALUE, "", "a value of the group is out of its range");
         return;
     }
+    if (!projects_fine(d, in)) return;
     struct group *g = world_group_named(w, str_of(in->name));
     if (in->id != 0 && (!g || g->id != in->id)) {
         draft_refuse(d, VERDICT_NOT_FOUND, "name", "there is no such group");

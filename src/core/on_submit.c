@@ -1,11 +1,13 @@
 /* core/on_submit.c - judging a request before anything is stored. */
 #include "base/check.h"
+#include "base/fmt.h"
 #include "core/events.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
 #include "core/model/usage.h"
 #include "core/model/wait.h"
 #include "core/sched/place.h"
+#include "core/sched/quota.h"
 #include "core/where.h"
 
 static bool refuse_range(struct draft *d, const char *field, int64_t low, int64_t high, int64_t got)
@@ -94,7 +96,7 @@ static bool values_sane(struct draft *d, struct session *s)
         return refuse_range(d, "kind", KIND_BATCH, SESSION_KINDS - 1, s->kind);
     }
     return name_sane(d, s) && in_range(d, "priority", 0, SESSION_PRIORITY_MAX, s->priority) &&
-           in_range(d, "time_limit_ms", 0, EVENT_TIME_MAX_MS, s->time_limit_ms) &&
+           in_range(d, "time_limit_ms", -1, EVENT_TIME_MAX_MS, s->time_limit_ms) &&
            in_range(d, "grace_ms", 0, EVENT_TIME_MAX_MS, s->grace_ms) &&
            in_range(d, "pending_timeout_ms", 0, EVENT_TIME_MAX_MS, s->pending_timeout_ms) &&
            in_range(d, "start_after_ms", 0, INT64_MAX / 4, s->start_after_ms) &&
@@ -250,6 +252,59 @@ static void name_by_id(struct session *s)
     CHECK(fits);
 }
 
+static void refuse_time(struct draft *d, const struct group *g)
+{
+    struct strbuf most;
+    strbuf_init(&most, 64);
+    fmt_duration(&most, g->time_max_ms);
+    draft_refuse(d, VERDICT_BAD_VALUE, "time_limit_ms",
+                 "time_limit_ms: group %s allows at most %.*s", g->name, (int)most.n, most.p);
+    strbuf_done(&most);
+}
+
+static bool group_open(struct draft *d, const struct session *s)
+{
+    const struct group *g = world_group(d->w, s->group);
+    bool open = g->n_projects == 0;
+    for (uint32_t i = 0; i < g->n_projects; i++) open = open || g->projects[i] == s->project;
+    if (open) return true;
+    draft_refuse(d, VERDICT_DENIED, "group", "group: %s is not open to project %s", g->name,
+                 world_project(d->w, s->project)->name);
+    return false;
+}
+
+/* What it does not say becomes the group's default, or the most that the group allows. */
+static bool time_fine(struct draft *d, struct session *s)
+{
+    const struct group *g = world_group(d->w, s->group);
+    bool said = s->time_limit_ms >= 0;
+    if (!said) s->time_limit_ms = g->time_limit_ms[s->kind];
+    bool over = s->time_limit_ms == 0 || s->time_limit_ms > g->time_max_ms;
+    if (g->time_max_ms == 0 || !over) return true;
+    if (!said) {
+        s->time_limit_ms = g->time_max_ms;
+        return true;
+    }
+    refuse_time(d, g);
+    return false;
+}
+
+/* Limits that it could never meet, and how many may wait. */
+static bool limits_fine(struct draft *d, const struct session *s, uint32_t array_count)
+{
+    struct session asks = *s;
+    struct quota_excess e;
+    struct strbuf text;
+    asks.array_count = array_count;
+    if (!quota_never(d->w, &asks, &e)) return true;
+    strbuf_init(&text, 1024);
+    quota_print(d->w, &e, &text);
+    draft_refuse(d, VERDICT_OVER_LIMIT, e.kind <= LIMIT_GPU ? "roles" : "",
+                 "over a limit: %.*s", (int)text.n, text.p);
+    strbuf_done(&text);
+    return false;
+}
+
 static bool judged(struct draft *d, struct session *req)
 {
     const struct world *w = d->w;
@@ -257,7 +312,8 @@ static bool judged(struct draft *d, struct session *req)
     if (!values_sane(d, req) || !flags_sane(d, req) || !references_known(d, req)) return false;
     if (!where_sane(d, req)) return false;
     if (!array_sane(d, req) || !name_free(d, req) || !dependencies_sane(d, req)) return false;
-    if (!possible(d, req)) return false;
+    if (!group_open(d, req) || !time_fine(d, req)) return false;
+    if (!possible(d, req) || !limits_fine(d, req, d->ev->u.submit.array_count)) return false;
     if (w->n_sessions + n <= WORLD_SESSIONS_MAX) return true;
     draft_refuse(d, VERDICT_FULL, "", "there are %u sessions already", w->n_sessions);
     return false;
@@ -308,9 +364,6 @@ void on_submit(struct draft *d)
 {
     struct session req = request_of(&d->ev->u.submit);
     if (!judged(d, &req)) return;
-    if (req.time_limit_ms == 0) {
-        req.time_limit_ms = world_group(d->w, req.group)->time_limit_ms[req.kind];
-    }
     if (d->ev->u.submit.array_count > 0) add_array(d, &req);
     else d->out->session = add_one(d, &req);
 }

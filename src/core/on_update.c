@@ -28,6 +28,14 @@ static bool may_change(struct draft *d, const struct session *s, const struct ev
                      "got %lld", (long long)SESSION_TIME_MAX_MS, (long long)e->time_limit_ms);
         return false;
     }
+    int64_t most = world_group(d->w, s->group)->time_max_ms;
+    if ((e->fields & UPDATE_TIME_LIMIT) && most > 0 &&
+        (e->time_limit_ms == 0 || e->time_limit_ms > most)) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "time_limit_ms",
+                     "time_limit_ms: the group allows at most %lld, got %lld", (long long)most,
+                     (long long)e->time_limit_ms);
+        return false;
+    }
     if ((e->fields & UPDATE_PREEMPTIBLE) && e->preemptible && s->kind == KIND_SERVICE) {
         draft_refuse(d, VERDICT_BAD_VALUE, "preemptible", "preemptible: a service never is");
         return false;

@@ -20,6 +20,8 @@ static const char *const VERDICT_NAMES[] = {
     [VERDICT_NAME_TAKEN] = "name_taken",
     [VERDICT_BAD_VALUE] = "invalid",
     [VERDICT_IMPOSSIBLE] = "impossible",
+    [VERDICT_OVER_LIMIT] = "over_limit",
+    [VERDICT_DENIED] = "denied",
     [VERDICT_ENDED] = "ended",
     [VERDICT_NOT_RUNNING] = "not_running",
     [VERDICT_NOT_EMPTY] = "not_empty",
@@ -42,6 +44,7 @@ static const char *const HISTORY_NAMES[] = {
     [HISTORY_NODE_QUARANTINED] = "node.quarantined",
     [HISTORY_NODE_FORGOTTEN] = "node.forgotten",
     [HISTORY_GROUP] = "group.changed",
+    [HISTORY_ACCOUNT] = "account.changed",
     [HISTORY_UPDATED] = "session.updated",
 };
 _Static_assert(ARRAY_LEN(HISTORY_NAMES) == HISTORY_KINDS, "one name a kind");
@@ -71,6 +74,9 @@ static void dispatch(struct draft *d)
     case EVENT_NODE_CORDON: on_cordon(d); return;
     case EVENT_NODE_FORGET: on_forget(d); return;
     case EVENT_GROUP_PUT: on_group_put(d); return;
+    case EVENT_DOMAIN_PUT: on_domain_put(d); return;
+    case EVENT_PROJECT_PUT: on_project_put(d); return;
+    case EVENT_USER_PUT: on_user_put(d); return;
     case EVENT_UPDATE: on_update(d); return;
     case EVENT_KINDS: break;
     }
@@ -88,6 +94,7 @@ static void reset(struct effects *out)
     out->text[0] = out->field[0] = '\0';
     out->session = 0;
     out->node = 0;
+    out->account = 0;
     VEC_CLEAR(&out->changes);
     VEC_CLEAR(&out->nodes);
     out->more = false;

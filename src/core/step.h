@@ -22,6 +22,9 @@ enum event_kind {
     EVENT_NODE_CORDON,
     EVENT_NODE_FORGET, /* an operator swears that the machine is gone for good */
     EVENT_GROUP_PUT,
+    EVENT_DOMAIN_PUT,
+    EVENT_PROJECT_PUT,
+    EVENT_USER_PUT,
     EVENT_UPDATE,    /* a person changes what may still change of a session */
     EVENT_KINDS
 };
@@ -29,7 +32,8 @@ enum event_kind {
 /* What a submission says; the caller has checked text lengths, step checks the rest. */
 struct event_submit {
     struct session session; /* name, user, project, group, kind, priority, roles, limits, flags,
-                               dependencies; array_index of the first task */
+                               dependencies; array_index of the first task;
+                               time_limit_ms -1: the group's default, 0: none */
     bool allow_impossible;
     uint32_t array_count;   /* 0: no array.  Task i has index first + i * step */
     uint32_t array_step;    /* from 1 */
@@ -78,16 +82,21 @@ struct event {
         struct event_cordon cordon;
         struct event_forget forget;
         struct group group; /* id 0: find by name, else create */
+        struct domain domain; /* id 0: create, else change; likewise the next two */
+        struct project project;
+        struct user user;
     } u;
 };
 
 /* The verdict on an event that somebody waits for.  Refusing is normal. */
 enum verdict {
     VERDICT_OK = 0,
-    VERDICT_NOT_FOUND,      /* session, node, group, project, user */
+    VERDICT_NOT_FOUND,      /* session, node, group, domain, project, user */
     VERDICT_NAME_TAKEN,
     VERDICT_BAD_VALUE,      /* `text` names the value and what was expected */
     VERDICT_IMPOSSIBLE,     /* no node of the group could ever hold it */
+    VERDICT_OVER_LIMIT,     /* a limit that it could never meet, or too many wait already */
+    VERDICT_DENIED,         /* the group is not open to the project */
     VERDICT_ENDED,          /* too late: it has ended */
     VERDICT_NOT_RUNNING,    /* a signal needs a running session */
     VERDICT_NOT_EMPTY,      /* a node that is heard and holds something */
@@ -105,6 +114,9 @@ enum change_kind {
     CHANGE_NODE,
     CHANGE_NODE_GONE,
     CHANGE_GROUP,
+    CHANGE_DOMAIN,
+    CHANGE_PROJECT,
+    CHANGE_USER,
     CHANGE_HISTORY,     /* something people want to read later */
     CHANGE_KINDS
 };
@@ -112,7 +124,8 @@ enum change_kind {
 enum history_what {
     HISTORY_SUBMITTED = 1, HISTORY_STATE, HISTORY_ATTEMPT_REVOKED, HISTORY_ALARM, HISTORY_SIGNAL,
     HISTORY_NODE_JOINED, HISTORY_NODE_UNREACHABLE, HISTORY_NODE_BACK, HISTORY_NODE_CORDON,
-    HISTORY_NODE_QUARANTINED, HISTORY_NODE_FORGOTTEN, HISTORY_GROUP, HISTORY_UPDATED, HISTORY_KINDS
+    HISTORY_NODE_QUARANTINED, HISTORY_NODE_FORGOTTEN, HISTORY_GROUP, HISTORY_UPDATED,
+    HISTORY_ACCOUNT, HISTORY_KINDS
 };
 const char *history_name(enum history_what w); /* "session.state", ... */
 
@@ -135,6 +148,9 @@ struct change { /* a copy: the world may move on while the store writes it */
         struct alloc alloc;
         struct node node;
         struct group group;
+        struct domain domain;
+        struct project project;
+        struct user user;
         struct history history;
     } u;
 };
@@ -145,6 +161,7 @@ struct effects {
     char field[32];        /* the offending field, or "" */
     uint64_t session;      /* id given by EVENT_SUBMIT; of the holder for VERDICT_NAME_TAKEN */
     uint32_t node;         /* id given by EVENT_NODE_JOIN */
+    uint32_t account;      /* id of the domain, project or user that was put */
     VEC(struct change) changes;
     VEC(uint32_t) nodes;   /* whose list of wishes changed (no doubles) */
     bool more;             /* the pass was sliced: send another EVENT_TICK at once */

@@ -114,6 +114,8 @@ static const struct { int status; const char *code; } verdict_answers[VERDICTS] 
     [VERDICT_NAME_TAKEN] = {409, "name_taken"},
     [VERDICT_BAD_VALUE] = {400, "invalid"},
     [VERDICT_IMPOSSIBLE] = {422, "impossible"},
+    [VERDICT_OVER_LIMIT] = {422, "over_limit"},
+    [VERDICT_DENIED] = {403, "denied"},
     [VERDICT_ENDED] = {409, "ended"},
     [VERDICT_NOT_RUNNING] = {409, "not_running"},
     [VERDICT_NOT_EMPTY] = {409, "conflict"},

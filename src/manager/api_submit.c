@@ -157,7 +157,6 @@ static bool submit_event(struct api_call *c, const struct session_spec *spec, st
     s->user = c->user;
     s->project = p->id;
     s->group = g->id;
-    if (s->time_limit_ms < 0) s->time_limit_ms = g->time_limit_ms[s->kind];
     ev->u.submit.allow_impossible = spec->allow_impossible;
     return submit_turn(c, spec, &ev->u.submit);
 }

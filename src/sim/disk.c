@@ -80,6 +80,9 @@ void disk_apply(struct disk *d, const struct turn *t)
         case CHANGE_NODE: put_node(d, &c->u.node, false); break;
         case CHANGE_NODE_GONE: put_node(d, &c->u.node, true); break;
         case CHANGE_GROUP: put_group(d, &c->u.group); break;
+        case CHANGE_DOMAIN: /* the accounts of a simulation are those that it began with */
+        case CHANGE_PROJECT:
+        case CHANGE_USER: UNREACHABLE();
         case CHANGE_HISTORY: break; /* for people; no decision reads it back */
         case CHANGE_KINDS:
         default: UNREACHABLE();

@@ -48,6 +48,9 @@ void store_turn_change(struct store_turn *t, const struct change *c)
     case CHANGE_NODE: put_node(t, &c->u.node); return;
     case CHANGE_NODE_GONE: store_turn_op(t, STORE_REMOVE_NODE)->u.node_id = c->u.node.id; return;
     case CHANGE_GROUP: store_turn_op(t, STORE_PUT_GROUP)->u.group = c->u.group; return;
+    case CHANGE_DOMAIN: store_turn_op(t, STORE_PUT_DOMAIN)->u.domain = c->u.domain; return;
+    case CHANGE_PROJECT: store_turn_op(t, STORE_PUT_PROJECT)->u.project = c->u.project; return;
+    case CHANGE_USER: store_turn_op(t, STORE_PUT_USER)->u.user = c->u.user; return;
     case CHANGE_HISTORY: store_turn_op(t, STORE_ADD_HISTORY)->u.history = c->u.history; return;
     case CHANGE_KINDS: break;
     }

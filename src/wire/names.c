@@ -90,6 +90,7 @@ const struct wire_name names_history[] = {
     {HISTORY_NODE_FORGOTTEN, "node.forgotten"},
     {HISTORY_GROUP, "group.changed"},
     {HISTORY_UPDATED, "session.updated"},
+    {HISTORY_ACCOUNT, "account.changed"},
     END,
 };
 const struct wire_name names_why_kind[] = {

@@ -1,4 +1,4 @@
-/* core/model/account.c - names of limits. */
+/* core/model/account.c - names of limits, and which can be. */
 #include "core/model/account.h"
 
 #include "base/check.h"
@@ -13,4 +13,13 @@ const char *limit_name(enum limit_kind k)
 {
     CHECK(k < LIMIT_KINDS);
     return LIMIT_NAMES[k];
+}
+
+bool limits_sane(const struct limits *l)
+{
+    if (l->set >> LIMIT_KINDS != 0) return false;
+    for (enum limit_kind k = LIMIT_CPU; k < LIMIT_KINDS; k++) {
+        if (limit_has(l, k) && l->max[k] < 0) return false;
+    }
+    return true;
 }

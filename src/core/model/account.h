@@ -36,6 +36,8 @@ static inline bool limit_has(const struct limits *l, enum limit_kind k)
 }
 const char *limit_name(enum limit_kind k); /* "cpu", ..., "running", "pending", "containers" */
 
+bool limits_sane(const struct limits *l); /* kinds there are, amounts from 0 on */
+
 struct usage { /* not stored */
     struct slots used; /* rows that are not revoked, and what is promised to RESERVED ones */
     uint32_t running, pending;

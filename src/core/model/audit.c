@@ -72,7 +72,8 @@ static const char *audit_room(const struct world *w, const struct node *n)
     if (r->devices != node_free_devices(n)) return "a room's devices are stale";
     if (!same_slots(&r->capacity, &n->capacity)) return "a room's capacity is stale";
     for (int k = SLOT_CPU; k <= SLOT_MEM; k++) {
-        int64_t left = n->capacity.v[k] - n->used.v[k];
+        int64_t kept = n->kept.v[k] - n->leaving.v[k];
+        int64_t left = n->capacity.v[k] - n->used.v[k] - (kept > 0 ? kept : 0);
         if (r->free.v[k] != (left > 0 ? left : 0)) return "a room's free slots are stale";
     }
     if (here && !world_group(w, n->group)) return "a node's group is unknown";

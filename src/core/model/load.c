@@ -21,7 +21,7 @@ bool world_put_domain(struct world *w, const struct domain *d)
     CHECK(!w->ready);
     if (d->id == 0 || !named(d->name, sizeof(d->name))) return false;
     VEC_EACH(have, &w->domains) if (have->id == d->id) return false;
-    if (w->domains.n >= ACCOUNTS_MAX) return false;
+    if (!limits_sane(&d->limits) || w->domains.n >= ACCOUNTS_MAX) return false;
     VEC_PUSH(&w->domains, *d);
     return true;
 }
@@ -30,7 +30,7 @@ bool world_put_project(struct world *w, const struct project *p)
 {
     CHECK(!w->ready);
     if (!named(p->name, sizeof(p->name)) || p->id == 0 || world_project(w, p->id)) return false;
-    if (w->projects.n >= ACCOUNTS_MAX) return false;
+    if (!limits_sane(&p->limits) || w->projects.n >= ACCOUNTS_MAX) return false;
     VEC_PUSH(&w->projects, *p);
     return true;
 }
@@ -40,6 +40,7 @@ bool world_put_user(struct world *w, const struct user *u)
     CHECK(!w->ready);
     if (!named(u->name, sizeof(u->name)) || u->id == 0 || world_user(w, u->id)) return false;
     if (u->role >= ACCOUNT_ROLES || w->users.n >= ACCOUNTS_MAX) return false;
+    if (!limits_sane(&u->limits)) return false;
     VEC_PUSH(&w->users, *u);
     return true;
 }
@@ -145,6 +146,33 @@ bool world_put_alloc(struct world *w, const struct alloc *a)
 
 /* ---- together */
 
+/* False: it was there already. */
+static bool take_name(struct map_str *names, const char *name)
+{
+    if (map_str_get(names, str_of(name)) != MAP_NONE) return false;
+    map_str_put(names, str_of(name), 0);
+    return true;
+}
+
+static const char *check_names(const struct world *w)
+{
+    struct map_str domains = {0}, projects = {0}, users = {0};
+    const char *why = NULL;
+    for (uint32_t i = 0; !why && i < w->domains.n; i++) {
+        if (!take_name(&domains, w->domains.v[i].name)) why = "two domains of one name";
+    }
+    for (uint32_t i = 0; !why && i < w->projects.n; i++) {
+        if (!take_name(&projects, w->projects.v[i].name)) why = "two projects of one name";
+    }
+    for (uint32_t i = 0; !why && i < w->users.n; i++) {
+        if (!take_name(&users, w->users.v[i].name)) why = "two users of one name";
+    }
+    map_str_done(&domains);
+    map_str_done(&projects);
+    map_str_done(&users);
+    return why;
+}
+
 static const char *check_accounts(const struct world *w)
 {
     for (uint32_t i = 0; i < w->projects.n; i++) {
@@ -153,7 +181,13 @@ static const char *check_accounts(const struct world *w)
     for (uint32_t i = 0; i < w->users.n; i++) {
         if (!world_domain(w, w->users.v[i].domain)) return "a user's domain is unknown";
     }
-    return NULL;
+    for (uint32_t i = 0; i < w->groups.n; i++) {
+        const struct group *g = &w->groups.v[i];
+        for (uint32_t k = 0; g->id != 0 && k < g->n_projects; k++) {
+            if (!world_project(w, g->projects[k])) return "a group's project is unknown";
+        }
+    }
+    return check_names(w);
 }
 
 static const char *check_session(const struct world *w, const struct session *s)

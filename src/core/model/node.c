@@ -24,9 +24,14 @@ uint32_t node_healthy_devices(const struct node *n)
     return healthy;
 }
 
+uint32_t node_givable_devices(const struct node *n)
+{
+    return node_healthy_devices(n) & ~n->kept_devices;
+}
+
 uint32_t node_free_devices(const struct node *n)
 {
-    return node_healthy_devices(n) & ~n->used_devices;
+    return node_givable_devices(n) & ~n->used_devices;
 }
 
 bool node_usable(const struct node *n)
@@ -35,29 +40,49 @@ bool node_usable(const struct node *n)
            !n->quarantined;
 }
 
-static struct slots left_over(const struct slots *capacity, const struct slots *used)
+static struct slots left_over(const struct slots *capacity, const struct slots *used,
+                              const struct slots *kept)
 {
     struct slots left;
     for (int k = 0; k < SLOT_KINDS; k++) {
-        left.v[k] = capacity->v[k] > used->v[k] ? capacity->v[k] - used->v[k] : 0;
+        int64_t taken = used->v[k] + (kept->v[k] > 0 ? kept->v[k] : 0);
+        left.v[k] = capacity->v[k] > taken ? capacity->v[k] - taken : 0;
     }
     return left;
+}
+
+static struct room room_of(const struct node *n, const struct slots *used, uint32_t devices,
+                           const struct slots *kept)
+{
+    struct room room = {
+        .capacity = n->capacity,
+        .free = left_over(&n->capacity, used, kept),
+        .devices = devices,
+        .group = n->name[0] != '\0' ? n->group : 0,
+        .usable = node_usable(n),
+    };
+    room.free.v[SLOT_GPU] = bits_count(devices);
+    CHECK(slots_fit(&room.free, &room.capacity));
+    return room;
 }
 
 /* Of all that a search reads, from what the node says now. */
 static void refresh_room(struct world *w, const struct node *n)
 {
-    struct room *room = &w->rooms.v[n->id - 1];
-    *room = (struct room){
-        .capacity = n->capacity,
-        .free = left_over(&n->capacity, &n->used),
-        .devices = node_free_devices(n),
-        .group = n->name[0] != '\0' ? n->group : 0,
-        .usable = node_usable(n),
-    };
-    room->free.v[SLOT_GPU] = bits_count(room->devices);
-    CHECK(slots_fit(&room->free, &room->capacity));
+    struct slots kept; /* beyond what those hold who are leaving: it comes with their end */
+    for (int k = 0; k < SLOT_KINDS; k++) kept.v[k] = n->kept.v[k] - n->leaving.v[k];
+    w->rooms.v[n->id - 1] = room_of(n, &n->used, node_free_devices(n), &kept);
     VEC_PUSH(&w->changed, n->id - 1);
+}
+
+void node_room_without(const struct node *n, const struct slots *gone, uint32_t gone_devices,
+                       struct room *ret)
+{
+    struct slots used;
+    bool sane = slots_sub(&n->used, gone, &used);
+    CHECK(sane); /* they hold it */
+    uint32_t used_devices = n->used_devices & ~gone_devices;
+    *ret = room_of(n, &used, node_givable_devices(n) & ~used_devices, &n->kept);
 }
 
 static void add_row(struct node *n, const struct alloc *a)

@@ -49,12 +49,17 @@ struct node {
     uint32_t first_alloc;
     struct slots used;
     uint32_t used_devices; /* mask */
+    /* What RESERVED sessions are promised here, and what of it those hold who are leaving:
+     * the rest is kept free.  Written by sched/reserve.c alone. */
+    struct slots kept, leaving;
+    uint32_t kept_devices; /* mask */
     uint32_t timer_stamp;
     uint32_t kind_stamp; /* moves on whenever what the node says about itself may have changed */
 };
 
 struct world;
 struct alloc;
+struct room;
 /* Recomputes what is used from the rows, and the node's room from all the rest;
  * called after every change of the node. */
 void node_refresh(struct world *w, struct node *n);
@@ -63,8 +68,15 @@ void node_refresh(struct world *w, struct node *n);
 void node_take(struct world *w, struct node *n, const struct alloc *a);
 void node_give(struct world *w, struct node *n, const struct alloc *a);
 
+/* Its room as if whoever holds `gone` had ended, beside all that is kept: devices of the mask
+ * that are not its own count for nothing. */
+void node_room_without(const struct node *n, const struct slots *gone, uint32_t gone_devices,
+                       struct room *ret);
+
 uint32_t node_healthy_devices(const struct node *n);
-/* Devices that may be given: healthy and unallocated. */
+/* Devices that anybody could be given: healthy and not kept, held or not. */
+uint32_t node_givable_devices(const struct node *n);
+/* Devices that may be given: these, unallocated. */
 uint32_t node_free_devices(const struct node *n);
 /* All devices, healthy or not, given or not. */
 uint32_t node_all_devices(uint32_t n_devices);

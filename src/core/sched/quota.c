@@ -92,8 +92,8 @@ static int64_t asked_of(const struct session *s, const struct slots *total, enum
     case LIMIT_CPU:
     case LIMIT_MEM:
     case LIMIT_GPU: return total->v[k];
-    case LIMIT_RUNNING:
-    case LIMIT_PENDING: return 1;
+    case LIMIT_RUNNING: return 1;
+    case LIMIT_PENDING: return s->array_count > 0 ? s->array_count : 1;
     case LIMIT_CONTAINERS: return s->members;
     case LIMIT_KINDS: break;
     }
@@ -244,4 +244,46 @@ bool quota_never(const struct world *w, const struct session *s, struct quota_ex
         }
     }
     return false;
+}
+
+/* ---- in words */
+
+static const char *account_name(const struct world *w, enum account_level l, uint32_t id)
+{
+    switch (l) {
+    case LEVEL_USER: return world_user(w, id)->name;
+    case LEVEL_PROJECT: return world_project(w, id)->name;
+    case LEVEL_DOMAIN: return world_domain(w, id)->name;
+    case ACCOUNT_LEVELS: break;
+    }
+    UNREACHABLE();
+}
+
+static void print_amount(struct strbuf *out, enum limit_kind k, int64_t amount)
+{
+    if (k < LIMIT_RUNNING) slot_print(out, (enum slot_kind)k, amount);
+    else strbuf_i64(out, amount);
+}
+
+static const char *const LIMIT_LABELS[] = {
+    [LIMIT_CPU] = "CPU", [LIMIT_MEM] = "memory", [LIMIT_GPU] = "GPU",
+    [LIMIT_RUNNING] = "running sessions", [LIMIT_PENDING] = "waiting sessions",
+    [LIMIT_CONTAINERS] = "containers a session"};
+_Static_assert(ARRAY_LEN(LIMIT_LABELS) == LIMIT_KINDS, "one label a kind");
+
+void quota_print(const struct world *w, const struct quota_excess *e, struct strbuf *out)
+{
+    CHECK(e->kind < LIMIT_KINDS);
+    strbuf_fmt(out, "%s %s ", account_level_name(e->level), account_name(w, e->level, e->id));
+    if (e->kind == LIMIT_CONTAINERS) strbuf_puts(out, "may have");
+    else {
+        strbuf_puts(out, "uses ");
+        print_amount(out, e->kind, e->used);
+        strbuf_puts(out, " of");
+    }
+    strbuf_putc(out, ' ');
+    print_amount(out, e->kind, e->limit);
+    strbuf_fmt(out, " %s, ", LIMIT_LABELS[e->kind]);
+    print_amount(out, e->kind, e->asked);
+    strbuf_puts(out, " asked");
 }

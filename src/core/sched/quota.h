@@ -40,7 +40,11 @@ bool quota_allows(const struct world *w, const struct session *s, const struct q
 uint32_t quota_excesses(const struct world *w, const struct session *s,
                         struct quota_excess ret[QUOTA_EXCESSES_MAX]);
 /* At submission: the first limit that the session could never meet, even if nothing else
- * ran (also LIMIT_CONTAINERS), or LIMIT_PENDING that is reached now; false: none. */
+ * ran (also LIMIT_CONTAINERS), or LIMIT_PENDING that is reached now (of an array: by all its
+ * tasks together); false: none. */
 bool quota_never(const struct world *w, const struct session *s, struct quota_excess *ret);
+
+/* "project vision uses 3 of 4 GPU, 2 asked". */
+void quota_print(const struct world *w, const struct quota_excess *e, struct strbuf *out);
 
 #endif

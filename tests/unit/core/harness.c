@@ -14,8 +14,10 @@ static void first_accounts(struct lab_store *s)
 {
     VEC_PUSH(&s->domains, ((struct domain){.id = 1, .name = "default"}));
     VEC_PUSH(&s->projects, ((struct project){.id = 1, .domain = 1, .name = "default"}));
-    VEC_PUSH(&s->users, ((struct user){.id = 1, .domain = 1, .name = "alice", .role = ROLE_ADMIN}));
-    VEC_PUSH(&s->users, ((struct user){.id = 2, .domain = 1, .name = "bob", .role = ROLE_ADMIN}));
+    VEC_PUSH(&s->users, ((struct user){.id = 1, .domain = 1, .name = "alice", .role = ROLE_ADMIN,
+                                    .uid = 1000, .gid = 1000}));
+    VEC_PUSH(&s->users, ((struct user){.id = 2, .domain = 1, .name = "bob", .role = ROLE_ADMIN,
+                                    .uid = 1001, .gid = 1001}));
 }
 
 static void load_accounts(const struct lab_store *s, struct world *w)
@@ -61,6 +63,15 @@ static void store_change(struct lab_store *s, const struct change *c)
     case CHANGE_GROUP:
         STORE_PUT(&s->groups, c->u.group, s->groups.v[at_].id == c->u.group.id);
         return;
+    case CHANGE_DOMAIN:
+        STORE_PUT(&s->domains, c->u.domain, s->domains.v[at_].id == c->u.domain.id);
+        return;
+    case CHANGE_PROJECT:
+        STORE_PUT(&s->projects, c->u.project, s->projects.v[at_].id == c->u.project.id);
+        return;
+    case CHANGE_USER:
+        STORE_PUT(&s->users, c->u.user, s->users.v[at_].id == c->u.user.id);
+        return;
     case CHANGE_HISTORY: return;
     case CHANGE_KINDS: break;
     }
@@ -77,6 +88,9 @@ static bool same_object(const struct change *a, const struct change *b)
     case CHANGE_NODE:
     case CHANGE_NODE_GONE: return a->u.node.id == b->u.node.id;
     case CHANGE_GROUP: return a->u.group.id == b->u.group.id;
+    case CHANGE_DOMAIN: return a->u.domain.id == b->u.domain.id;
+    case CHANGE_PROJECT: return a->u.project.id == b->u.project.id;
+    case CHANGE_USER: return a->u.user.id == b->u.user.id;
     case CHANGE_HISTORY:
     case CHANGE_KINDS: break;
     }
@@ -201,29 +215,28 @@ void lab_restart(struct lab *l)
 
 uint32_t lab_domain(struct lab *l, const char *name)
 {
-    struct domain d = {.id = l->w->domains.n + 1};
-    assert_true(TEXT_SET(d.name, str_of(name)));
-    VEC_PUSH(&l->w->domains, d);
-    VEC_PUSH(&l->store.domains, d);
-    return d.id;
+    struct event ev = {.kind = EVENT_DOMAIN_PUT};
+    assert_true(TEXT_SET(ev.u.domain.name, str_of(name)));
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    return l->fx.account;
 }
 
 uint32_t lab_project(struct lab *l, uint32_t domain, const char *name)
 {
-    struct project p = {.id = l->w->projects.n + 1, .domain = domain};
-    assert_true(TEXT_SET(p.name, str_of(name)));
-    VEC_PUSH(&l->w->projects, p);
-    VEC_PUSH(&l->store.projects, p);
-    return p.id;
+    struct event ev = {.kind = EVENT_PROJECT_PUT};
+    ev.u.project.domain = domain;
+    assert_true(TEXT_SET(ev.u.project.name, str_of(name)));
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    return l->fx.account;
 }
 
 uint32_t lab_user(struct lab *l, uint32_t domain, const char *name)
 {
-    struct user u = {.id = l->w->users.n + 1, .domain = domain, .role = ROLE_MEMBER};
-    assert_true(TEXT_SET(u.name, str_of(name)));
-    VEC_PUSH(&l->w->users, u);
-    VEC_PUSH(&l->store.users, u);
-    return u.id;
+    struct event ev = {.kind = EVENT_USER_PUT};
+    ev.u.user = (struct user){.domain = domain, .role = ROLE_MEMBER, .uid = 1000, .gid = 1000};
+    assert_true(TEXT_SET(ev.u.user.name, str_of(name)));
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    return l->fx.account;
 }
 
 static void set_limit(struct limits *l, enum limit_kind k, int64_t max)
@@ -235,22 +248,25 @@ static void set_limit(struct limits *l, enum limit_kind k, int64_t max)
 void lab_limit(struct lab *l, enum account_level level, uint32_t id, enum limit_kind k,
                int64_t max)
 {
+    struct event ev = {.kind = EVENT_USER_PUT};
     switch (level) {
     case LEVEL_USER:
-        set_limit(&world_user(l->w, id)->limits, k, max);
-        set_limit(&l->store.users.v[id - 1].limits, k, max);
-        return;
+        ev.u.user = *world_user(l->w, id);
+        set_limit(&ev.u.user.limits, k, max);
+        break;
     case LEVEL_PROJECT:
-        set_limit(&world_project(l->w, id)->limits, k, max);
-        set_limit(&l->store.projects.v[id - 1].limits, k, max);
-        return;
+        ev.kind = EVENT_PROJECT_PUT;
+        ev.u.project = *world_project(l->w, id);
+        set_limit(&ev.u.project.limits, k, max);
+        break;
     case LEVEL_DOMAIN:
-        set_limit(&world_domain(l->w, id)->limits, k, max);
-        set_limit(&l->store.domains.v[id - 1].limits, k, max);
-        return;
-    case ACCOUNT_LEVELS: break;
+        ev.kind = EVENT_DOMAIN_PUT;
+        ev.u.domain = *world_domain(l->w, id);
+        set_limit(&ev.u.domain.limits, k, max);
+        break;
+    case ACCOUNT_LEVELS: fail_msg("no such level");
     }
-    fail_msg("no such level");
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
 }
 
 /* ---- requests */

@@ -283,7 +283,10 @@ static void random_worlds(void **state)
                                            between(&r, 0, 2));
             s.user = users[u];
             s.project = projects[p];
-            if (rng_below(&r, 3) > 0) (void)lab_run(l, &s);
+            if (rng_below(&r, 3) > 0) {
+                enum verdict v = lab_submit(l, &s);
+                assert_true(v == VERDICT_OK || v == VERDICT_OVER_LIMIT);
+            }
             if (rng_below(&r, 4) == 0) {
                 enum account_level level = (enum account_level)between(&r, 1, 3);
                 uint32_t id = (uint32_t)between(&r, 1, level == LEVEL_DOMAIN ? 2 : 3);

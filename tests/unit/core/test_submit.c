@@ -25,7 +25,7 @@ static void huge_gpu(struct session *s)
     s->roles[0].slots.v[SLOT_GPU] = INT64_C(1) << 62;
     s->roles[0].count = 4;
 }
-static void negative_time(struct session *s) { s->time_limit_ms = -1; }
+static void negative_time(struct session *s) { s->time_limit_ms = -2; }
 static void long_time(struct session *s) { s->time_limit_ms = INT64_MAX; }
 static void negative_grace(struct session *s) { s->grace_ms = -1; }
 static void long_timeout(struct session *s) { s->pending_timeout_ms = INT64_C(1) << 60; }
@@ -79,7 +79,7 @@ static const struct {
     {"negative cpu", negative_cpu, VERDICT_BAD_VALUE, "roles[0].cpu"},
     {"QTA7: cpu 2^63 - 1", huge_cpu, VERDICT_BAD_VALUE, "roles[0].cpu"},
     {"QTA7: 4 x 2^62 gpus", huge_gpu, VERDICT_BAD_VALUE, "roles[0].gpu"},
-    {"time -1", negative_time, VERDICT_BAD_VALUE, "time_limit_ms"},
+    {"time -2", negative_time, VERDICT_BAD_VALUE, "time_limit_ms"},
     {"time 2^63 - 1", long_time, VERDICT_BAD_VALUE, "time_limit_ms"},
     {"grace -1", negative_grace, VERDICT_BAD_VALUE, "grace_ms"},
     {"timeout 2^60", long_timeout, VERDICT_BAD_VALUE, "pending_timeout_ms"},
@@ -234,21 +234,35 @@ static void actors(void **state)
     lab_free(l);
 }
 
+static int64_t given_time(struct lab *l, enum session_kind kind, int64_t asked)
+{
+    struct session s = lab_request(1, 1, 1, 0);
+    s.kind = kind;
+    s.time_limit_ms = asked;
+    if (lab_submit(l, &s) == VERDICT_OK) return world_session(l->w, l->fx.session)->time_limit_ms;
+    assert_int_equal(l->fx.verdict, VERDICT_BAD_VALUE);
+    assert_string_equal(l->fx.field, "time_limit_ms");
+    return -1;
+}
+
 static void time_limits_by_group(void **state)
 {
     (void)state;
+    static const struct { int64_t most, asked, batch, service; } cases[] = {
+        {0, -1, 5000, 0},  {0, 0, 0, 0},          {0, 9000, 9000, 9000},
+        {8000, -1, 5000, 8000}, {8000, 0, -1, -1}, {8000, 8000, 8000, 8000},
+        {8000, 8001, -1, -1},   {4000, -1, 4000, 4000},
+    };
     struct lab *l = lab_new(BLOCKED_STOP);
     struct event ev = {.kind = EVENT_GROUP_PUT};
     ev.u.group = group_make(0, "default", BLOCKED_SKIP);
     ev.u.group.time_limit_ms[KIND_BATCH] = 5000;
-    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
-    struct session s = lab_request(1, 1, 1, 0);
-    assert_int_equal(world_session(l->w, lab_run(l, &s))->time_limit_ms, 5000);
-    s.time_limit_ms = 9000;
-    assert_int_equal(world_session(l->w, lab_run(l, &s))->time_limit_ms, 9000);
-    s = lab_request(1, 1, 1, 0);
-    s.kind = KIND_SERVICE;
-    assert_int_equal(world_session(l->w, lab_run(l, &s))->time_limit_ms, 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        ev.u.group.time_max_ms = cases[i].most;
+        assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+        assert_int_equal(given_time(l, KIND_BATCH, cases[i].asked), cases[i].batch);
+        assert_int_equal(given_time(l, KIND_SERVICE, cases[i].asked), cases[i].service);
+    }
     lab_free(l);
 }
 
