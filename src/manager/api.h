@@ -93,6 +93,7 @@ void api_event_stream(struct api_call *c);
 void api_join_token(struct api_call *c);
 void api_version(struct api_call *c);
 void api_dump(struct api_call *c);
+void api_snapshot(struct api_call *c);
 void api_health(struct api_call *c);
 void api_ready(struct api_call *c);
 void api_metrics(struct api_call *c);

@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "manager/api.h"
 #include "wire/objects.h"
+#include "wire/snapshot.h"
 
 #define DUMP_MAX ((size_t)256 << 20)
 
@@ -27,6 +28,19 @@ void api_dump(struct api_call *c)
     strbuf_init(&a->body, DUMP_MAX);
     a->content_type = "text/plain; charset=utf-8";
     world_dump(turns_world(c->m->turns), &a->body);
+    answer_send(a);
+}
+
+void api_snapshot(struct api_call *c)
+{
+    struct answer *a = answer_new(c->m, c->req, 200);
+    struct snapshot_rows rows;
+    strbuf_done(&a->body);
+    strbuf_init(&a->body, SNAPSHOT_MAX);
+    snapshot_take(turns_world(c->m->turns), net_wall_ms(), &rows);
+    rows.core_ms = turns_core_ms(c->m->turns);
+    wire_print(&wire_snapshot, &rows, &a->body);
+    wire_free(&wire_snapshot, &rows);
     answer_send(a);
 }
 

@@ -52,6 +52,8 @@ const struct route routes[] = {
      "Version, protocol, cluster and store incarnation."},
     {HTTP_GET, "/api/v1/admin/dump", P, GATE_TOKEN, OBJECT_CLUSTER, ACTION_ADMIN, true, api_dump,
      "Every stored fact in one canonical text."},
+    {HTTP_GET, "/api/v1/admin/snapshot", P, GATE_TOKEN, OBJECT_CLUSTER, ACTION_ADMIN, true,
+     api_snapshot, "The world as JSON, for `rota sim queue`: no documents, no secrets."},
     {HTTP_GET, "/metrics", P, GATE_TOKEN, OBJECT_CLUSTER, ACTION_READ, false, api_metrics,
      "Figures in Prometheus' text form."},
     {HTTP_GET, "/healthz", P, GATE_OPEN, OBJECT_CLUSTER, ACTION_READ, false, api_health,

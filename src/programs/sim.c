@@ -12,6 +12,7 @@ static const struct sim_row {
 } ROWS[] = {
     {"engine", "read a recorded answer of an engine by its profile", sim_engine},
     {"rotation-cases", "check a file of rotation cases against the deciders", sim_rotation_cases},
+    {"queue", "what if, on an export of the live queue", sim_queue},
     {"swf", "run a batch log through the scheduler", sim_swf},
 };
 #define N_ROWS (sizeof(ROWS) / sizeof(*ROWS))
