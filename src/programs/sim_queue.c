@@ -110,7 +110,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (strcmp(arg, "json") != 0) argp_error(state, "-o %s: expected json", arg);
         a->json = true;
         return 0;
-    case ARGP_KEY_ARG: argp_error(state, "'%s' is one too many: give --snapshot FILE", arg); return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is one too many: give --snapshot FILE", arg);
+        return 0;
     case ARGP_KEY_END:
         if (!a->file) argp_error(state, "which queue? give --snapshot FILE");
         return 0;
