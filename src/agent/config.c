@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/fmt.h"
 #include "base/mem.h"
+#include "base/labels.h"
 #include "net/log.h"
 #include "wire/table.h"
 
@@ -26,6 +27,8 @@ static const struct wire_table reserve_table =
 static const struct wire_field devices_fields[] = {
     WIRE_F_U32(struct config_devices, simulated, "simulated", .max = NODE_DEVICES_MAX,
                .doc = "GPUs to pretend, on a machine without any"),
+    WIRE_F_TEXT(struct config_devices, model, "model", .def_text = "simulated",
+                .doc = "the model that they pretend to be"),
 };
 static const struct wire_table devices_table =
     WIRE_TABLE("devices", struct config_devices, devices_fields);
@@ -40,6 +43,8 @@ static const struct wire_field config_fields[] = {
     WIRE_F_TEXT(struct agent_config, name, "name", .flags = WIRE_NAME, .doc = "name of this node"),
     WIRE_F_TEXT(struct agent_config, group, "group", .flags = WIRE_NAME, .def_text = "default",
                 .doc = "group that the node belongs to"),
+    WIRE_F_TEXT(struct agent_config, labels, "labels",
+                .doc = "what sessions may ask for: disk=ssd,zone=a"),
     WIRE_F_TEXT(struct agent_config, data_listen, "data_listen", .def_text = "127.0.0.1:7413",
                 .doc = "address of the data port"),
     WIRE_F_TEXT(struct agent_config, data_addr, "data_addr",
@@ -83,6 +88,8 @@ static const struct flag flags[] = {
     {"join-token-file", "FILE", "join token, needed once", FLAG_TEXT, AT(join_token_file)},
     {"name", "NAME", "name of this node (the host's)", FLAG_TEXT, AT(name)},
     {"group", "NAME", "group that the node belongs to (default)", FLAG_TEXT, AT(group)},
+    {"labels", "KEY=VALUE,...", "what sessions may ask for: disk=ssd,zone=a", FLAG_TEXT,
+     AT(labels)},
     {"data-listen", "ADDR", "address of the data port (127.0.0.1:7413)", FLAG_TEXT,
      AT(data_listen)},
     {"data-addr", "ADDR", "address at which proxies reach it (as --data-listen)", FLAG_TEXT,
@@ -95,6 +102,8 @@ static const struct flag flags[] = {
     {"reserve-mem", "SIZE", "memory kept for the machine (512M or 5 %, the larger)", FLAG_BYTES,
      AT(reserve.mem_bytes)},
     {"simulated-gpus", "N", "GPUs to pretend (0)", FLAG_COUNT, AT(devices.simulated)},
+    {"simulated-model", "NAME", "the model that they pretend to be (simulated)", FLAG_TEXT,
+     AT(devices.model)},
     {"log-keep", "SIZE", "logs of ended sessions kept here (1G)", FLAG_BYTES, AT(log_keep_bytes)},
     {"log-level", "LEVEL", "debug, info, warn or error (info)", FLAG_TEXT, AT(log_level)},
 };
@@ -213,6 +222,10 @@ static int config_check(struct agent_config *c, struct err *err)
     }
     if (!str_is_name(str_of(c->group), sizeof(c->group) - 1)) {
         return err_set(err, ERR_INVALID, "--group: \"%s\" is no name", c->group);
+    }
+    if (!labels_sort(c->labels)) {
+        return err_set(err, ERR_INVALID, "--labels: expected key=value pairs separated by ',', "
+                       "each key once, got \"%.80s\"", c->labels);
     }
     if (strcmp(c->driver, "crun") != 0 && strcmp(c->driver, "fake") != 0) {
         return err_set(err, ERR_INVALID, "--driver: expected crun or fake, got \"%s\"", c->driver);

@@ -14,7 +14,10 @@
 #define CONFIG_NOT_GIVEN INT64_C(-1)
 
 struct config_reserve { int64_t cpu_milli, mem_bytes; }; /* kept for the machine itself */
-struct config_devices { uint32_t simulated; };           /* pretended GPUs */
+struct config_devices {
+    uint32_t simulated; /* pretended GPUs */
+    char model[32];     /* and of which model */
+};
 
 struct agent_config {
     char dir[CONFIG_PATH_MAX];
@@ -22,6 +25,7 @@ struct agent_config {
     char join_token_file[CONFIG_PATH_MAX];
     char name[NODE_NAME_MAX + 1];  /* default: the host's name */
     char group[64];
+    char labels[256];              /* "disk=ssd,zone=a", sorted by key */
     char data_listen[CONFIG_PATH_MAX];
     char data_addr[64];            /* what others dial; default: where we listen */
     char driver[16];               /* "crun", "fake" */

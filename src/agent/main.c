@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include "agent/act.h"
 #include "agent/capacity.h"
@@ -121,6 +122,9 @@ static int describe(struct agent *a, struct sync_info *ret, struct err *err)
     a->driver.ops->facts(a->driver.self, &facts);
     TEXT_CLIP(i->version, str_of(ROTA_VERSION));
     TEXT_CLIP(i->group, str_of(a->c.group));
+    TEXT_CLIP(i->labels, str_of(a->c.labels));
+    struct utsname u;
+    if (uname(&u) == 0) TEXT_CLIP(i->arch, str_of(u.machine));
     if (a->c.data_addr[0] != '\0') TEXT_CLIP(i->data_addr, str_of(a->c.data_addr));
     else TEXT_CLIP(i->data_addr, port_addr(a->port));
     text_fmt(i->facts, sizeof(i->facts), "%s%s%s", facts.note,
@@ -134,7 +138,7 @@ static int describe(struct agent *a, struct sync_info *ret, struct err *err)
         *dev = (struct sync_device){.index = d, .mem_bytes = 16 * (INT64_C(1) << 30),
                                     .healthy = true, .simulated = true};
         text_fmt(dev->uuid, sizeof(dev->uuid), "SIMULATED-%.24s-%u", a->id.name, d);
-        TEXT_CLIP(dev->model, STR("simulated"));
+        TEXT_CLIP(dev->model, str_of(a->c.devices.model));
     }
     return 0;
 }

@@ -139,7 +139,12 @@ static void show_node(const void *object, struct strbuf *b)
         strbuf_puts(b, ", silent for ");
         fmt_duration(b, v->silent_ms);
     }
+    for (uint32_t i = 0; i < v->failed_by.n; i++) {
+        strbuf_fmt(b, "%s%s", i == 0 ? "; starts that failed in a row: " : ", ", v->failed_by.v[i]);
+    }
     strbuf_putc(b, '\n');
+    if (v->labels[0]) strbuf_fmt(b, "%-10s %s\n", "labels", v->labels);
+    if (v->arch[0]) strbuf_fmt(b, "%-10s %s\n", "arch", v->arch);
     show_amount(b, "used", v);
     strbuf_fmt(b, "%-10s %u\n", "members", v->sessions);
     strbuf_fmt(b, "%-10s %s, version %s\n", "agent", v->data_addr, v->version);

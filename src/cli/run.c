@@ -14,6 +14,7 @@ enum {
     KEY_NAME = 300, KEY_PROJECT, KEY_GROUP, KEY_CPUS, KEY_MEM, KEY_GPUS, KEY_CONTAINERS,
     KEY_ONE_NODE, KEY_TIME, KEY_PRIORITY, KEY_WORKDIR, KEY_IMAGE, KEY_KIND, KEY_GRACE,
     KEY_PENDING, KEY_IMPOSSIBLE, KEY_KEEP_GANG, KEY_LABEL,
+    KEY_GPU_MODEL, KEY_ARCH, KEY_NODE, KEY_PREFER, KEY_STRATEGY, KEY_NODE_LABEL,
     KEY_ARRAY, KEY_BEGIN, KEY_HOLD, KEY_PREEMPTIBLE, KEY_RESTARTS, KEY_AFTER, KEY_KEY,
 };
 
@@ -22,7 +23,7 @@ struct run_args {
     struct session_spec spec;
     const char *file, *key;
     bool detach, quiet;
-    struct wire_map env, labels;
+    struct wire_map env, labels, node_labels;
     struct wire_texts command, after;
     /* Which flags were given: they win over the file. */
     const char *flag[KEY_KEY - KEY_NAME + 1];
@@ -39,14 +40,25 @@ static const struct argp_option options[] = {
     {"group", KEY_GROUP, "NAME", 0, "Group of machines (default: default)", 0},
     {"allow-impossible", KEY_IMPOSSIBLE, 0, 0,
      "Wait even for more than any machine of the group could give", 0},
-    {0, 0, 0, 0, "What runs:", 2},
+    {0, 0, 0, 0, "Where it may run:", 2},
+    {"gpu-model", KEY_GPU_MODEL, "MODEL[|MODEL]", 0,
+     "Only on GPUs of these models: 'h100|a100'", 0},
+    {"node-label", KEY_NODE_LABEL, "KEY=VALUE", 0,
+     "Only on machines that say so; may be repeated, all must hold", 0},
+    {"arch", KEY_ARCH, "NAME", 0, "Only on machines of this architecture: x86_64", 0},
+    {"node", KEY_NODE, "NAME", 0, "On this machine, or wait", 0},
+    {"prefer-node", KEY_PREFER, "NAME", 0, "On this machine if there is room, else on others", 0},
+    {"strategy", KEY_STRATEGY, "NAME", 0,
+     "Which machine: concentrated, dispersed, round_robin, least_allocated, most_allocated or "
+     "best_fit (default: the group's)", 0},
+    {0, 0, 0, 0, "What runs:", 3},
     {"file", 'f', "FILE", 0, "Take the job from a YAML file; flags win over it", 0},
     {"image", KEY_IMAGE, "NAME", 0, "Image (default: host, the machine's own programs)", 0},
     {"env", 'e', "NAME=VALUE", 0, "Set a variable; NAME alone takes its value from here", 0},
     {"workdir", KEY_WORKDIR, "DIR", 0, "Start in this directory of the container", 0},
     {"interactive", 'i', 0, 0, "Pass standard input on to the command", 0},
     {"tty", 't', 0, 0, "Give the command a terminal", 0},
-    {0, 0, 0, 0, "How it is scheduled:", 3},
+    {0, 0, 0, 0, "How it is scheduled:", 4},
     {"name", KEY_NAME, "NAME", 0, "A name of your own, instead of s17", 0},
     {"project", KEY_PROJECT, "NAME", 0, "Project it counts for (default: default)", 0},
     {"priority", KEY_PRIORITY, "0..100", 0, "Higher goes first (default 10)", 0},
@@ -66,7 +78,7 @@ static const struct argp_option options[] = {
     {"restarts", KEY_RESTARTS, "N", 0, "Start it again after a failure, N times at most", 0},
     {"keep-gang", KEY_KEEP_GANG, 0, 0, "One container's failure does not stop the others", 0},
     {"label", KEY_LABEL, "NAME=VALUE", 0, "Note something on the session", 0},
-    {0, 0, 0, 0, "How it is followed:", 4},
+    {0, 0, 0, 0, "How it is followed:", 5},
     {"detach", 'd', 0, 0, "Print the session's id and return at once", 0},
     {"quiet", 'q', 0, 0, "Say nothing while it waits", 0},
     {"idempotency-key", KEY_KEY, "TEXT", 0,
@@ -111,6 +123,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'f': a->file = arg; return 0;
     case 'e': add_pair(state, &a->env, arg, true); return 0;
     case KEY_LABEL: add_pair(state, &a->labels, arg, false); return 0;
+    case KEY_NODE_LABEL: add_pair(state, &a->node_labels, arg, false); return 0;
     case KEY_KEY: a->key = arg; return 0;
     case KEY_AFTER: wire_texts_add(&a->after, str_of(arg)); return 0;
     case ARGP_KEY_ARG: /* the first word that is no option: all the rest is the command's */
@@ -241,6 +254,27 @@ static int apply_schedule(struct run_args *a, struct err *err)
     return rc;
 }
 
+static int apply_where(struct run_args *a, struct err *err)
+{
+    struct session_spec *s = &a->spec;
+    const char *v = given(a, KEY_STRATEGY);
+    int32_t strategy = 0;
+    int rc = apply_text(a, KEY_GPU_MODEL, "gpu-model", s->gpu_models, sizeof(s->gpu_models), err);
+    if (rc == 0) rc = apply_text(a, KEY_ARCH, "arch", s->arch, sizeof(s->arch), err);
+    if (given(a, KEY_NODE) || given(a, KEY_PREFER)) s->node[0] = s->prefer_node[0] = '\0';
+    if (rc == 0) rc = apply_text(a, KEY_NODE, "node", s->node, sizeof(s->node), err);
+    if (rc == 0) {
+        rc = apply_text(a, KEY_PREFER, "prefer-node", s->prefer_node, sizeof(s->prefer_node), err);
+    }
+    if (rc == 0 && v) {
+        if (!wire_name_find(names_place_strategy, str_of(v), &strategy))
+            rc = bad(err, "strategy", v, "concentrated, dispersed, round_robin, least_allocated, "
+                     "most_allocated or best_fit");
+        else s->strategy = (enum place_strategy)strategy;
+    }
+    return rc;
+}
+
 /* "2h" is from now on; anything else has to be an instant. */
 static int apply_begin(struct run_args *a, struct err *err)
 {
@@ -307,6 +341,7 @@ static int make_spec(struct run_args *a, struct err *err)
     s->tty |= tty;
     merge(&s->env, &a->env);
     merge(&s->labels, &a->labels);
+    merge(&s->node_labels, &a->node_labels);
     if (a->command.n > 0) {
         wire_texts_free(&s->command);
         s->command = a->command;
@@ -314,6 +349,7 @@ static int make_spec(struct run_args *a, struct err *err)
     }
     rc = apply_needs(a, err);
     if (rc == 0) rc = apply_schedule(a, err);
+    if (rc == 0) rc = apply_where(a, err);
     if (rc == 0) rc = apply_turn(a, err);
     const char *dir = given(a, KEY_WORKDIR);
     if (rc == 0 && dir) {
@@ -403,6 +439,7 @@ int verb_run(int argc, char **argv)
     }
     wire_map_free(&a->env);
     wire_map_free(&a->labels);
+    wire_map_free(&a->node_labels);
     wire_texts_free(&a->command);
     wire_free(&wire_session_spec, &a->spec);
     mem_free(a);

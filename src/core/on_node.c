@@ -5,7 +5,7 @@
  * proves that a container is gone. */
 #include "base/check.h"
 #include "core/events.h"
-#include "core/model/labels.h"
+#include "base/labels.h"
 #include "core/model/pool.h"
 #include "core/model/timers.h"
 #include "core/model/usage.h"

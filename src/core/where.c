@@ -4,7 +4,7 @@
 #include "core/where.h"
 
 #include "base/check.h"
-#include "core/model/labels.h"
+#include "base/labels.h"
 
 /* ---- judging */
 

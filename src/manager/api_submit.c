@@ -137,6 +137,22 @@ static bool submit_turn(struct api_call *c, const struct session_spec *spec,
     return true;
 }
 
+/* The number of the node that it names; false: it has been answered. */
+static bool submit_node(struct api_call *c, const struct session_spec *spec, struct session *s)
+{
+    bool preferred = spec->prefer_node[0] != '\0';
+    const char *name = preferred ? spec->prefer_node : spec->node;
+    const char *field = preferred ? "prefer_node" : "node";
+    if (!name[0]) return true;
+    const struct node *n = world_node_named(turns_world(c->m->turns), str_of(name));
+    if (n) {
+        s->where.node = n->id;
+        return true;
+    }
+    answer_problem(c->m, c->req, 400, "invalid", field, "%s: there is no node \"%s\"", field, name);
+    return false;
+}
+
 /* Fills what the caller of step knows; false: it has been answered. */
 static bool submit_event(struct api_call *c, const struct session_spec *spec, struct event *ev)
 {
@@ -158,7 +174,7 @@ static bool submit_event(struct api_call *c, const struct session_spec *spec, st
     s->project = p->id;
     s->group = g->id;
     ev->u.submit.allow_impossible = spec->allow_impossible;
-    return submit_turn(c, spec, &ev->u.submit);
+    return submit_node(c, spec, s) && submit_turn(c, spec, &ev->u.submit);
 }
 
 /* What belongs to the session and no decision reads, in the same turn. */

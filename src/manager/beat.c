@@ -7,6 +7,7 @@
  * answered without waiting. */
 #include "manager/beat.h"
 #include "base/check.h"
+#include "base/labels.h"
 #include "core/step.h"
 #include "manager/api.h"
 #include "manager/body.h"
@@ -258,8 +259,15 @@ static bool info_to_node(const struct world *w, const struct sync_request *rq, s
     n->group = g->id;
     bool fits = TEXT_SET(n->name, str_of(rq->node)) && TEXT_SET(n->boot_id, str_of(rq->boot_id)) &&
                 TEXT_SET(n->data_addr, str_of(in->data_addr)) &&
-                TEXT_SET(n->version, str_of(in->version)) && TEXT_SET(n->facts, str_of(in->facts));
+                TEXT_SET(n->version, str_of(in->version)) &&
+                TEXT_SET(n->facts, str_of(in->facts)) &&
+                TEXT_SET(n->labels, str_of(in->labels)) && TEXT_SET(n->arch, str_of(in->arch));
     CHECK(fits);
+    if (!labels_sort(n->labels)) {
+        err_set(err, ERR_INVALID, "info.labels: expected key=value pairs, each key once");
+        err_field(err, "info.labels");
+        return false;
+    }
     n->capacity.v[SLOT_CPU] = in->cpu_milli;
     n->capacity.v[SLOT_MEM] = in->mem_bytes;
     n->capacity.v[SLOT_GPU] = in->n_devices;
@@ -301,6 +309,7 @@ static bool same_node(const struct node *a, const struct node *b)
            memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 &&
            strcmp(a->boot_id, b->boot_id) == 0 && strcmp(a->data_addr, b->data_addr) == 0 &&
            strcmp(a->version, b->version) == 0 && strcmp(a->facts, b->facts) == 0 &&
+           strcmp(a->labels, b->labels) == 0 && strcmp(a->arch, b->arch) == 0 &&
            same_devices(a, b);
 }
 

@@ -195,6 +195,8 @@ void view_why(const struct manager *m, const struct session *s, struct why_view 
     ret->nodes = why.nodes;
     ret->unreachable = why.unreachable;
     ret->cordoned = why.cordoned;
+    ret->quarantined = why.quarantined;
+    for (int f = 0; f < WHY_FILTERS; f++) ret->filtered += why.filtered[f];
     ret->too_small = why.too_small;
     ret->busy = why.busy;
     const struct node *near = why.nearest_node ? world_node(w, why.nearest_node) : NULL;
@@ -218,6 +220,7 @@ static const char *node_state(const struct node *n)
 {
     if (!n->heard) return "unheard";
     if (n->unreachable) return "unreachable";
+    if (n->quarantined) return "quarantined";
     return n->cordoned ? "cordoned" : "ready";
 }
 
@@ -261,6 +264,14 @@ void view_node(const struct manager *m, const struct node *n, struct node_view *
     TEXT_CLIP(ret->data_addr, str_of(n->data_addr));
     TEXT_CLIP(ret->version, str_of(n->version));
     TEXT_CLIP(ret->facts, str_of(n->facts));
+    TEXT_CLIP(ret->labels, str_of(n->labels));
+    TEXT_CLIP(ret->arch, str_of(n->arch));
+    ret->quarantined = n->quarantined;
+    for (uint32_t i = 0; i < n->failed_row; i++) {
+        char id[24];
+        session_id_format(n->failed_by[i].session, id);
+        wire_texts_add(&ret->failed_by, str_of(id));
+    }
     TEXT_CLIP(ret->boot_id, str_of(n->boot_id));
 }
 

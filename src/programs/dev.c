@@ -21,7 +21,7 @@
 #include "programs/roles.h"
 
 enum { KEY_DIR = 300, KEY_PORT, KEY_GPUS, KEY_CPUS, KEY_MEM, KEY_DRIVER, KEY_NAME, KEY_DETACH,
-       KEY_PURGE, KEY_GRACE };
+       KEY_PURGE, KEY_GRACE, KEY_MODEL, KEY_LABELS };
 
 struct dev_args {
     struct dev_options o;
@@ -33,6 +33,8 @@ static const struct argp_option options[] = {
     {"dir", KEY_DIR, "DIR", 0, "Where everything is kept (default " DEV_DIR ")", 1},
     {"port", KEY_PORT, "N", 0, "First of four ports on 127.0.0.1 (default 7410)", 1},
     {"simulated-gpus", KEY_GPUS, "N", 0, "Pretend this many GPUs; says so wherever they show", 1},
+    {"simulated-model", KEY_MODEL, "NAME", 0, "The model that they pretend to be", 1},
+    {"labels", KEY_LABELS, "KEY=VALUE,...", 0, "What sessions may ask for: disk=ssd,zone=a", 1},
     {"cpus", KEY_CPUS, "N", 0, "CPUs that sessions may use (default: what the machine has)", 1},
     {"mem", KEY_MEM, "SIZE", 0, "Memory that sessions may use (default: most of it)", 1},
     {"driver", KEY_DRIVER, "NAME", 0, "crun, or fake: containers in memory alone", 1},
@@ -120,6 +122,10 @@ static error_t parse(int key, char *given, struct argp_state *state)
         set_text(state, a->o.driver, sizeof(a->o.driver), "driver", arg);
         return 0;
     case KEY_NAME: set_text(state, a->o.name, sizeof(a->o.name), "name", arg); return 0;
+    case KEY_MODEL:
+        set_text(state, a->o.simulated_model, sizeof(a->o.simulated_model), "simulated-model", arg);
+        return 0;
+    case KEY_LABELS: set_text(state, a->o.labels, sizeof(a->o.labels), "labels", arg); return 0;
     case KEY_DETACH: a->detach = true; return 0;
     case KEY_PURGE: a->purge = true; return 0;
     case KEY_GRACE:

@@ -17,6 +17,8 @@ struct dev_options { /* as given; also what DIR/run/dev.json holds */
     char dir[DEV_PATH_MAX]; /* absolute */
     uint32_t port;          /* first of four */
     uint32_t simulated_gpus;
+    char simulated_model[32];
+    char labels[256];
     char cpus[32], mem[32]; /* "" : measured by the agent */
     char driver[16];
     char name[64];          /* of the node; "": the host's */

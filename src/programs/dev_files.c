@@ -13,6 +13,8 @@ static const struct wire_field fields[] = {
     WIRE_F_TEXT(struct dev_options, dir, "dir", .flags = WIRE_REQUIRED, .min = 1),
     WIRE_F_U32(struct dev_options, port, "port", .flags = WIRE_REQUIRED, .min = 1, .max = 65532),
     WIRE_F_U32(struct dev_options, simulated_gpus, "simulated_gpus", .max = 16),
+    WIRE_F_TEXT(struct dev_options, simulated_model, "simulated_model"),
+    WIRE_F_TEXT(struct dev_options, labels, "labels"),
     WIRE_F_TEXT(struct dev_options, cpus, "cpus"),
     WIRE_F_TEXT(struct dev_options, mem, "mem"),
     WIRE_F_TEXT(struct dev_options, driver, "driver"),

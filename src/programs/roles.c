@@ -154,6 +154,8 @@ static void make_command(const struct part *part, struct command *c)
     flag(c, "--mem", o->mem);
     if (o->simulated_gpus > 0) text_fmt(count, sizeof(count), "%u", o->simulated_gpus);
     flag(c, "--simulated-gpus", count);
+    flag(c, "--simulated-model", o->simulated_model);
+    flag(c, "--labels", o->labels);
 }
 
 /* ---- life of one role ---- */

@@ -2,6 +2,7 @@
 #include "wire/objects.h"
 
 #include "base/check.h"
+#include "base/labels.h"
 #include "wire/array.h"
 
 #define YEARS_MS (INT64_C(10) * 366 * 24 * 3600 * 1000) /* longest duration: ten years */
@@ -88,6 +89,18 @@ static const struct wire_field spec_fields[] = {
                 .doc = "yes, no, or default: batch sessions are, others are not."),
     WIRE_F_U32(struct session_spec, restart_max, "restart_max", .flags = WIRE_OMIT, .min = 0,
                .max = SESSION_RESTARTS_MAX, .doc = "Restarts after a failure; 0: never."),
+    WIRE_F_TEXT(struct session_spec, gpu_models, "gpu_models",
+                .flags = WIRE_OMIT, .doc = "Only devices of these models: h100|a100."),
+    WIRE_F_MAP(struct session_spec, node_labels, "node_labels", 8, 95, .flags = WIRE_OMIT,
+               .doc = "Only nodes that say all of this."),
+    WIRE_F_TEXT(struct session_spec, arch, "arch", .flags = WIRE_OMIT | WIRE_NAME,
+                .doc = "Only nodes of this architecture, such as x86_64."),
+    WIRE_F_TEXT(struct session_spec, node, "node", .flags = WIRE_OMIT | WIRE_NAME,
+                .doc = "Runs on this node or waits."),
+    WIRE_F_TEXT(struct session_spec, prefer_node, "prefer_node", .flags = WIRE_OMIT | WIRE_NAME,
+                .doc = "This node first, others too."),
+    WIRE_F_ENUM(struct session_spec, strategy, "strategy", names_place_strategy_or_none,
+                .flags = WIRE_OMIT, .doc = "Which node; absent: as its group says."),
     WIRE_F_MAP(struct session_spec, labels, "labels", SPEC_LABELS_MAX, 8192, .flags = WIRE_OMIT,
                .doc = "Free words for people."),
 };
@@ -184,6 +197,36 @@ static int check_turn(const struct session_spec *s, struct err *err)
     return 0;
 }
 
+/* "b: 2, a: 1" -> "a=1,b=2". */
+static bool labels_text(const struct wire_map *map, char *ret, size_t cap)
+{
+    struct strbuf b;
+    strbuf_init(&b, cap - 1);
+    for (uint32_t i = 0; i < map->n; i++) {
+        strbuf_fmt(&b, "%s%s=%s", i > 0 ? "," : "", map->v[i].name, map->v[i].value);
+    }
+    bool fits = !b.full && text_set(ret, cap, strbuf_str(&b)) && labels_sort(ret);
+    strbuf_done(&b);
+    return fits;
+}
+
+/* Where it may run. */
+static int check_where(const struct session_spec *s, struct err *err)
+{
+    char text[sizeof(((struct constraint *)0)->labels)];
+    if (s->gpu_models[0] && !labels_models_sane(s->gpu_models)) {
+        return bad(err, "gpu_models", "expected models separated by '|', such as h100|a100");
+    }
+    if (!labels_text(&s->node_labels, text, sizeof(text))) {
+        return bad(err, "node_labels", "expected keys and values of letters, digits, '.', '_', "
+                   "'-' and '/', at most 95 in all");
+    }
+    if (s->node[0] && s->prefer_node[0]) {
+        return bad(err, "prefer_node", "stands beside node: give one of both");
+    }
+    return 0;
+}
+
 static int finish_spec(void *obj, struct err *err)
 {
     struct session_spec *s = obj;
@@ -202,12 +245,24 @@ static int finish_spec(void *obj, struct err *err)
         return bad(err, "name", "looks like an id: choose another name");
     }
     int rc = check_turn(s, err);
+    if (rc == 0) rc = check_where(s, err);
     return rc ? rc : check_roles(s, err);
 }
 
 const struct wire_table wire_session_spec =
     WIRE_TABLE("session", struct session_spec, spec_fields, .finish = finish_spec,
                .max_bytes = 1u << 20);
+
+static void shape_where(const struct session_spec *spec, struct session *s)
+{
+    struct constraint *c = &s->where;
+    bool fits = TEXT_SET(c->gpu_models, str_of(spec->gpu_models)) &&
+                TEXT_SET(c->arch, str_of(spec->arch)) &&
+                labels_text(&spec->node_labels, c->labels, sizeof(c->labels));
+    CHECK(fits); /* the table's own check has passed */
+    c->node_preferred = spec->prefer_node[0] != '\0';
+    s->strategy = spec->strategy;
+}
 
 void session_spec_shape(const struct session_spec *spec, struct session *ret)
 {
@@ -224,6 +279,7 @@ void session_spec_shape(const struct session_spec *spec, struct session *ret)
     };
     bool fits = TEXT_SET(s.name, str_of(spec->name));
     CHECK(fits);
+    shape_where(spec, &s);
     for (uint32_t i = 0; i < spec->n_roles; i++) {
         const struct role_spec *from = &spec->roles[i];
         struct role *to = &s.roles[i];

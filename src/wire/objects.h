@@ -57,11 +57,16 @@ struct session_spec {
     bool hold;
     enum choice preemptible;         /* CHOICE_DEFAULT: batch yes, others no */
     uint32_t restart_max;            /* times it is restarted after a failure */
+    char gpu_models[48];             /* "a100|h100" */
+    struct wire_map node_labels;     /* all of them */
+    char arch[16];
+    char node[NODE_NAME_MAX + 1], prefer_node[NODE_NAME_MAX + 1]; /* one of both */
+    enum place_strategy strategy;    /* 0: its group's */
     struct wire_map labels;
 };
 extern const struct wire_table wire_session_spec;
-/* What decisions read: name, kind, priority, roles, limits, flags.  Owner, project, group and
- * a time limit of -1 (left as it is) are the caller's. */
+/* What decisions read: name, kind, priority, roles, limits, flags.  Owner, project, group, the
+ * number of a named node and a time limit of -1 (left as it is) are the caller's. */
 void session_spec_shape(const struct session_spec *spec, struct session *ret);
 
 struct update_request { /* PATCH of a session: what is absent stays as it is */
@@ -129,8 +134,10 @@ struct device_view {
 struct node_view {
     uint32_t id;
     char name[NODE_NAME_MAX + 1], group[64];
-    char state[16];              /* "ready", "cordoned", "unreachable", "unheard" */
-    bool cordoned, unreachable;
+    char state[16];              /* "ready", "cordoned", "quarantined", "unreachable", "unheard" */
+    bool cordoned, unreachable, quarantined;
+    char labels[256], arch[16];
+    struct wire_texts failed_by; /* sessions in a row that failed to start there */
     struct slots_view capacity, used;
     uint32_t sessions;           /* members on it */
     uint32_t n_devices;
@@ -164,7 +171,8 @@ struct why_view {
     char text[512];
     char blocker[24];            /* SKIPPED: the session ahead */
     uint32_t place, queue_length;
-    uint32_t nodes, unreachable, cordoned, too_small, busy;
+    uint32_t nodes, unreachable, cordoned, quarantined, too_small, busy;
+    uint32_t filtered;           /* by its constraints */
     char nearest_node[NODE_NAME_MAX + 1];
     struct slots_view missing;
     int64_t since_ms;            /* for how long already */

@@ -21,6 +21,8 @@ static const struct wire_field info_fields[] = {
     WIRE_F_TEXT(struct sync_info, version, "version"),
     WIRE_F_TEXT(struct sync_info, data_addr, "data_addr", NEED),
     WIRE_F_TEXT(struct sync_info, facts, "facts"),
+    WIRE_F_TEXT(struct sync_info, labels, "labels", OMIT),
+    WIRE_F_TEXT(struct sync_info, arch, "arch", OMIT),
     WIRE_F_TEXT(struct sync_info, group, "group", .flags = WIRE_NAME, .def_text = "default",
                 .min = 1),
     WIRE_F_I64(struct sync_info, cpu_milli, "cpu_milli", NEED, .min = 0, .max = SLOT_MAX),

@@ -18,6 +18,8 @@ struct sync_device {
 };
 struct sync_info {
     char version[24], data_addr[64], facts[128], group[64];
+    char labels[256]; /* "disk=ssd,zone=a" */
+    char arch[16];    /* as uname says it */
     int64_t cpu_milli, mem_bytes;
     uint32_t n_devices;
     struct sync_device devices[NODE_DEVICES_MAX];

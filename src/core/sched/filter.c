@@ -4,7 +4,7 @@
 #include "core/sched/filter.h"
 
 #include "base/check.h"
-#include "core/model/labels.h"
+#include "base/labels.h"
 
 static const char *const NAMES[] = {
     [FILTER_NONE] = "none",     [FILTER_NODE] = "node",       [FILTER_ARCH] = "arch",

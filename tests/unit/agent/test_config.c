@@ -45,7 +45,8 @@ static void flags_win_over_the_file(void **state)
     test_dir_new(dir);
     test_file(dir, "a.yaml",
               "name: from-file\ncpu: 4\nmem: 8G\ndriver: fake\n"
-              "reserve:\n  cpu: 500m\n  mem: 1G\ndevices:\n  simulated: 2\n");
+              "reserve:\n  cpu: 500m\n  mem: 1G\nlabels: zone=a,disk=ssd\n"
+              "devices:\n  simulated: 2\n  model: NVIDIA H100\n");
     text_fmt(file, sizeof(file), "--config=%s/a.yaml", dir);
     const char *const args[MAX_ARGS] = {"--cpus", "1.5", file, "--name=from-flag"};
     assert_int_equal(parse(args, &c, &err), 0);
@@ -56,6 +57,10 @@ static void flags_win_over_the_file(void **state)
     assert_int_equal(c.reserve.cpu_milli, 500);
     assert_int_equal(c.reserve.mem_bytes, FMT_GIB);
     assert_int_equal(c.devices.simulated, 2);
+    assert_string_equal(c.devices.model, "NVIDIA H100");
+    assert_string_equal(c.labels, "disk=ssd,zone=a");
+    const char *const twice[MAX_ARGS] = {"--name", "n1", "--labels", "a=1,a=2"};
+    assert_int_equal(parse(twice, &c, &err), ERR_INVALID);
     test_dir_free(dir);
 }
 

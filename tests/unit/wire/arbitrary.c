@@ -139,6 +139,11 @@ static void make_fit(const struct wire_table *t, void *obj)
         wire_texts_add(&s->after, STR("s17:end"));
         TEXT_CLIP(s->array, STR("0-9%3"));
         s->start_at[0] = '\0';
+        TEXT_CLIP(s->gpu_models, STR("a100|NVIDIA H100"));
+        wire_map_free(&s->node_labels);
+        wire_map_add(&s->node_labels, STR("zone"), STR("a"));
+        wire_map_add(&s->node_labels, STR("disk"), STR("ssd"));
+        if (s->node[0]) s->prefer_node[0] = '\0';
         if (s->kind == KIND_SERVICE) s->preemptible = CHOICE_NO;
         if (s->command.n == 0) wire_texts_add(&s->command, STR("true"));
         if (s->workdir) {

@@ -1,8 +1,7 @@
 /* Words on nodes and in requests: lists sorted, compared, and found in models. */
-#include "harness.h"
+#include "test.h"
 
-#include "base/rng.h"
-#include "core/model/labels.h"
+#include "base/labels.h"
 
 static const struct {
     const char *in, *out;

@@ -1,12 +1,12 @@
-/* core/model/labels.h - words that nodes carry and requests ask for.
+/* base/labels.h - words that nodes carry and requests ask for.
  *
  * Labels are "key=value" pairs separated by commas, sorted by key, each key once;
  * "" is none.  GPU models are alternatives separated by '|', each as a person
  * writes it: "h100" is found in "NVIDIA H100 80GB HBM3", as a whole word and in
  * either case; "a10" is not found in "NVIDIA A100".
  * docs/spec/scheduling.md, "Placement" */
-#ifndef CORE_MODEL_LABELS_H
-#define CORE_MODEL_LABELS_H
+#ifndef BASE_LABELS_H
+#define BASE_LABELS_H
 #include <stdbool.h>
 #include "base/strbuf.h"
 

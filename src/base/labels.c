@@ -1,8 +1,8 @@
-/* core/model/labels.c - comparing lists of words.
+/* base/labels.c - comparing lists of words.
  *
  * Invariant: a sorted list has each key once, so one walk along both lists decides.
  * docs/spec/scheduling.md, "Placement" */
-#include "core/model/labels.h"
+#include "base/labels.h"
 
 #include "base/check.h"
 
