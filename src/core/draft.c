@@ -46,6 +46,14 @@ void draft_wants_of(struct draft *d, const struct session *s)
     }
 }
 
+void draft_ends_sooner(struct draft *d, const struct session *s)
+{
+    for (struct alloc *a = world_allocs_of_session(d->w, s); a;
+         a = world_next_of_session(d->w, a)) {
+        pool_freed(d->w, world_node(d->w, a->node));
+    }
+}
+
 void draft_release(struct draft *d, struct alloc *a)
 {
     struct change *c = VEC_ADD(&d->out->changes);

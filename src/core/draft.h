@@ -25,6 +25,8 @@ void draft_group(struct draft *d, const struct group *g);
 /* Its list of wishes changed. */
 void draft_wants(struct draft *d, uint32_t node);
 void draft_wants_of(struct draft *d, const struct session *s); /* of all its nodes */
+/* What it holds will be free sooner than its time limit said: the pass may plan with that. */
+void draft_ends_sooner(struct draft *d, const struct session *s);
 /* Releases the row: the change, the ledger, the node's wishes, the pass. */
 void draft_release(struct draft *d, struct alloc *a);
 struct history *draft_history(struct draft *d, enum history_what what); /* until the next one */

@@ -351,5 +351,5 @@ void on_group_put(struct draft *d)
     struct history *h = draft_history(d, HISTORY_GROUP);
     text_fmt(h->text, sizeof(h->text), "%s %s: %s", g->name, added ? "added" : "changed",
              on_blocked_name(g->on_blocked));
-    pool_due(w, g->id);
+    pool_resort(w, g->id);
 }

@@ -90,6 +90,7 @@ void on_update(struct draft *d)
     if (pending) pool_remove(d->w, s); /* its place is found by what may change now */
     apply(s, e);
     if (pending) pool_add(d->w, s);
+    else draft_ends_sooner(d, s); /* or later: then a promise is overdue */
     timers_arm_session(d->w, s);
     d->out->session = s->id;
     draft_session(d, s);
@@ -144,13 +145,11 @@ static void wake_array(struct draft *d, const struct session *task)
 {
     if (task->array_limit == 0) return;
     uint32_t active = wait_array_active(d->w, task);
-    uint32_t free = active < task->array_limit ? task->array_limit - active : 0;
-    for (uint32_t i = 0; i < task->array_count && free > 0; i++) {
+    bool room = active < task->array_limit;
+    for (uint32_t i = 0; room && i < task->array_count; i++) {
         struct session *s = world_session(d->w, task->array + i);
         if (!s || s->state != SESSION_PENDING || session_waits(s, d->w->now_ms)) continue;
-        pool_remove(d->w, s);
-        pool_add(d->w, s);
-        free--;
+        pool_wake(d->w, s); /* each: the next one may find no room */
     }
 }
 

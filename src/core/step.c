@@ -88,6 +88,13 @@ static void placed(void *arg, struct session *s, const struct place *where)
     transition_place(arg, s, where);
 }
 
+static void changed(void *arg, struct session *s)
+{
+    struct draft *d = arg;
+    timers_arm_session(d->w, s);
+    draft_session(d, s);
+}
+
 static void reset(struct effects *out)
 {
     out->verdict = VERDICT_OK;
@@ -113,7 +120,8 @@ void step(struct world *w, const struct event *ev, struct effects *out)
     d.actor = 0; /* who ends one session did not start the next */
     on_time(&d);
     on_ended(&d);
-    if (!ev->more_coming) out->more = pass_run(w, &(struct pass_sink){.placed = placed, .arg = &d});
+    struct pass_sink sink = {.placed = placed, .changed = changed, .arg = &d};
+    if (!ev->more_coming) out->more = pass_run(w, &sink);
     sched_sync(w);
     draft_finish(&d);
 }
@@ -162,4 +170,8 @@ void step_wants(const struct world *w, const struct node *n, struct member_want 
     *ret_n = wants.n;
 }
 
-int64_t step_next_deadline(const struct world *w) { return timers_next(w); }
+int64_t step_next_deadline(const struct world *w)
+{
+    int64_t timer = timers_next(w), pass = pass_next_ms(w);
+    return timer < pass ? timer : pass;
+}

@@ -23,6 +23,7 @@ void transition(struct draft *d, struct session *s, enum session_state to, const
     if (before == SESSION_PENDING) {
         pool_remove(w, s);
         s->not_before_ms = 0;
+        s->blocked_ms = 0;
     }
     usage_moved(w, s, before, to);
     s->state = to;
@@ -119,6 +120,7 @@ void transition_finish(struct draft *d, struct session *s, enum session_outcome 
     }
     transition(d, s, SESSION_STOPPING, text);
     draft_wants_of(d, s);
+    draft_ends_sooner(d, s);
 }
 
 void transition_revoke(struct draft *d, struct session *s, const char *text)
@@ -134,6 +136,7 @@ void transition_revoke(struct draft *d, struct session *s, const char *text)
         draft_alloc(d, a);
         draft_wants(d, a->node);
     }
+    draft_ends_sooner(d, s);
     struct history *h = draft_session_history(d, HISTORY_ATTEMPT_REVOKED, s);
     TEXT_CLIP(h->text, str_of(text));
     transition(d, s, SESSION_PENDING, text);

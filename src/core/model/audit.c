@@ -123,20 +123,19 @@ static const char *audit_session(const struct world *w, const struct session *s)
 
 static const char *audit_queue(const struct world *w, uint32_t group)
 {
-    uint32_t n, open = 0;
+    uint32_t n;
     const struct queue_entry *e = pool_entries(w, group, &n);
     for (uint32_t i = 0; i < n; i++) {
         const struct session *s = &w->sessions.v[e[i].slot];
         if (s->id != e[i].seq || s->group != group) return "a queue names another session";
         if (s->state != SESSION_PENDING) return "a queue holds what is not pending";
-        if (s->priority != e[i].priority) return "a queue knows another priority";
-        if (!pool_refused(w, e[i].shape)) open++;
-        if (i == 0) continue;
-        bool ordered = e[i - 1].priority > e[i].priority ||
-                       (e[i - 1].priority == e[i].priority && e[i - 1].seq < e[i].seq);
-        if (!ordered) return "a queue is out of order";
+        struct queue_entry now = pool_entry_of(w, s);
+        if (now.priority != e[i].priority) return "a queue knows another priority";
+        if (now.rank != e[i].rank || now.limit_ms != e[i].limit_ms) return "another rank";
+        if (now.cpu != e[i].cpu || now.mem != e[i].mem) return "a queue knows other amounts";
+        if (w->families.v[e[i].family].group != group) return "a family is of another group";
+        if (i > 0 && !pool_before(&e[i - 1], &e[i])) return "a queue is out of order";
     }
-    if (open != w->queues.v[group - 1].open) return "a queue miscounts what is open";
     return NULL;
 }
 

@@ -14,21 +14,48 @@ static struct pool_queue *queue_of(const struct world *w, uint32_t group)
     return &w->queues.v[group - 1];
 }
 
-/* ---- shapes */
+/* ---- families */
 
-struct shape_key { /* without padding: it is compared as bytes */
-    uint64_t group, one_node, n_roles;
+struct family_key { /* without padding: it is compared as bytes */
+    uint64_t group, one_choice, n_roles, strategy, node;
+    char gpu_models[48], labels[96], arch[16];
     struct { int64_t count; struct slots slots; } roles[SESSION_ROLES_MAX];
     uint64_t strategy, node, preferred, n_failed_on;
     char gpu_models[48], labels[96], arch[16];
     struct failed_start failed_on[SESSION_FAILED_NODES];
 };
 
-static struct str shape_key(const struct session *s, struct shape_key *k)
+static bool one_choice(const struct session *s) { return s->one_node || s->members == 1; }
+
+/* Members of several shapes are placed one after the other: nothing smaller is known to fit
+ * nowhere because something larger does. */
+static bool amounts_in_key(const struct session *s) { return !one_choice(s) && s->n_roles > 1; }
+
+static struct slots choice_of(const struct session *s)
+{
+    struct slots total = s->roles[0].slots;
+    if (!one_choice(s)) return total;
+    bool sane = session_total(s, &total);
+    CHECK(sane); /* submission refused sums that overflow */
+    return total;
+}
+
+static struct str family_key(const struct session *s, struct family_key *k)
 {
     CHECK(s->n_roles >= 1);
     CHECK(s->n_roles <= SESSION_ROLES_MAX);
-    *k = (struct shape_key){.group = s->group, .one_node = s->one_node, .n_roles = s->n_roles};
+    *k = (struct family_key){.group = s->group, .one_choice = one_choice(s), .n_roles = 1};
+    if (!s->where.node_preferred) k->node = s->where.node;
+    memcpy(k->gpu_models, s->where.gpu_models, sizeof(k->gpu_models));
+    memcpy(k->labels, s->where.labels, sizeof(k->labels));
+    memcpy(k->arch, s->where.arch, sizeof(k->arch));
+    if (!amounts_in_key(s)) {
+        k->roles[0].count = one_choice(s) ? 1 : s->members;
+        k->roles[0].slots.v[SLOT_GPU] = choice_of(s).v[SLOT_GPU];
+        return str_n((const char *)k, sizeof(*k));
+    }
+    k->n_roles = s->n_roles;
+    k->strategy = s->strategy;
     for (uint32_t i = 0; i < s->n_roles; i++) {
         k->roles[i].count = s->roles[i].count;
         k->roles[i].slots = s->roles[i].slots;
@@ -45,64 +72,110 @@ static struct str shape_key(const struct session *s, struct shape_key *k)
     return str_n((const char *)k, sizeof(*k));
 }
 
-static struct shape shape_of(const struct session *s)
+static struct family family_of(const struct session *s)
 {
-    struct shape shape = {.group = s->group, .n_demands = 1};
-    if (s->one_node) {
-        bool sane = session_total(s, &shape.demands[0]);
-        CHECK(sane); /* submission refused sums that overflow */
-        return shape;
+    struct family f = {.group = s->group, .n_demands = 1};
+    if (!amounts_in_key(s)) {
+        f.demands[0].v[SLOT_GPU] = choice_of(s).v[SLOT_GPU];
+        return f;
     }
-    shape.n_demands = s->n_roles;
-    for (uint32_t i = 0; i < s->n_roles; i++) shape.demands[i] = s->roles[i].slots;
-    return shape;
+    f.n_demands = s->n_roles;
+    for (uint32_t i = 0; i < s->n_roles; i++) f.demands[i] = s->roles[i].slots;
+    return f;
 }
 
-static uint32_t shape_take(struct world *w, const struct session *s)
+static uint32_t family_take(struct world *w, const struct session *s)
 {
-    struct shape_key bytes;
-    struct str key = shape_key(s, &bytes);
-    uint32_t id = map_str_get(&w->shape_by_key, key);
+    struct family_key bytes;
+    struct str key = family_key(s, &bytes);
+    uint32_t id = map_str_get(&w->family_by_key, key);
     if (id == MAP_NONE) {
-        if (w->free_shapes.n > 0) {
-            id = VEC_POP(&w->free_shapes);
+        if (w->free_families.n > 0) {
+            id = VEC_POP(&w->free_families);
         } else {
-            id = w->shapes.n;
-            (void)VEC_ADD(&w->shapes);
+            id = w->families.n;
+            (void)VEC_ADD(&w->families);
         }
-        w->shapes.v[id] = shape_of(s);
-        map_str_put(&w->shape_by_key, key, id);
+        bool listed = w->families.v[id].listed;
+        w->families.v[id] = family_of(s);
+        w->families.v[id].listed = listed;
+        map_str_put(&w->family_by_key, key, id);
     }
-    w->shapes.v[id].pending++;
+    w->families.v[id].pending++;
     return id;
 }
 
-static void shape_give(struct world *w, const struct session *s, uint32_t id)
+static void family_give(struct world *w, const struct session *s, uint32_t id)
 {
-    CHECK(id < w->shapes.n);
-    CHECK(w->shapes.v[id].pending > 0);
-    if (--w->shapes.v[id].pending > 0) return;
-    struct shape_key bytes;
-    bool known = map_str_del(&w->shape_by_key, shape_key(s, &bytes));
+    CHECK(id < w->families.n);
+    CHECK(w->families.v[id].pending > 0);
+    if (--w->families.v[id].pending > 0) return;
+    struct family_key bytes;
+    bool known = map_str_del(&w->family_by_key, family_key(s, &bytes));
     CHECK(known);
-    VEC_PUSH(&w->free_shapes, id);
+    w->families.v[id].n_now = w->families.v[id].n_ever = 0;
+    VEC_PUSH(&w->free_families, id);
 }
 
 /* ---- order */
 
-static bool before(const struct queue_entry *a, int32_t priority, uint64_t seq)
+static int64_t limit_of(const struct session *s)
 {
-    if (a->priority != priority) return a->priority > priority;
-    return a->seq < seq;
+    return s->time_limit_ms > 0 ? s->time_limit_ms : INT64_MAX;
 }
 
-/* How many entries come before (priority, seq). */
-static uint32_t rank(const struct pool_queue *q, int32_t priority, uint64_t seq)
+/* Time limit x cpu of all members, or the most that can be said. */
+static int64_t size_of(const struct session *s)
+{
+    struct slots total;
+    int64_t size;
+    bool sane = session_total(s, &total);
+    CHECK(sane);
+    return __builtin_mul_overflow(limit_of(s), total.v[SLOT_CPU], &size) ? INT64_MAX : size;
+}
+
+static int64_t rank_of(const struct world *w, const struct session *s)
+{
+    CHECK(s->id <= INT64_MAX);
+    switch (w->groups.v[s->group - 1].order) {
+    case ORDER_FIFO: return 0;
+    case ORDER_LIFO: return -(int64_t)s->id;
+    case ORDER_SHORTEST: return limit_of(s);
+    case ORDER_SMALLEST: return size_of(s);
+    case ORDER_LONGEST: return -limit_of(s);
+    case QUEUE_ORDERS: break;
+    }
+    UNREACHABLE();
+}
+
+bool pool_before(const struct queue_entry *a, const struct queue_entry *b)
+{
+    if (a->priority != b->priority) return a->priority > b->priority;
+    if (a->rank != b->rank) return a->rank < b->rank;
+    return a->seq < b->seq;
+}
+
+struct queue_entry pool_entry_of(const struct world *w, const struct session *s)
+{
+    struct slots choice = choice_of(s);
+    bool plain = !amounts_in_key(s);
+    return (struct queue_entry){.priority = session_order_priority(s),
+                                .slot = (uint32_t)(s - w->sessions.v),
+                                .seq = s->id,
+                                .rank = rank_of(w, s),
+                                .limit_ms = limit_of(s),
+                                .cpu = plain ? choice.v[SLOT_CPU] : 0,
+                                .mem = plain ? choice.v[SLOT_MEM] : 0,
+                                .family = MAP_NONE};
+}
+
+/* How many entries come before it. */
+static uint32_t entries_before(const struct pool_queue *q, const struct queue_entry *e)
 {
     uint32_t low = 0, high = q->n;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (before(&q->v[q->first + mid], priority, seq)) low = mid + 1;
+        if (pool_before(&q->v[q->first + mid], e)) low = mid + 1;
         else high = mid;
     }
     return low;
@@ -139,45 +212,68 @@ static void close_gap(struct pool_queue *q, uint32_t at)
     }
 }
 
+/* A pass must look at the entry and at those behind. */
+static void due_from(struct world *w, struct pool_queue *q, uint32_t at)
+{
+    if (!q->due || at < q->from) q->from = at;
+    q->due = true;
+    w->pass_due = true;
+}
+
 void pool_add(struct world *w, struct session *s)
 {
     CHECK(s->state == SESSION_PENDING);
-    uint32_t shape = shape_take(w, s);
+    struct queue_entry e = pool_entry_of(w, s);
+    e.family = family_take(w, s);
     struct pool_queue *q = queue_of(w, s->group);
-    uint32_t at = rank(q, s->priority, s->id);
+    uint32_t at = entries_before(q, &e);
     CHECK(at == q->n || q->v[q->first + at].seq != s->id);
-    *open_gap(q, at) = (struct queue_entry){.priority = s->priority,
-                                            .slot = (uint32_t)(s - w->sessions.v),
-                                            .seq = s->id,
-                                            .shape = shape};
-    if (!w->shapes.v[shape].refused) q->open++;
-    CHECK(q->open <= q->n);
-    if (q->shut == 0 || at < q->shut) pool_due(w, s->group); /* else those ahead hold it back */
+    *open_gap(q, at) = e;
+    if (s->array_limit > 0) q->unpark = true; /* it may have come back from work */
+    if (q->shut == 0 || at < q->shut) due_from(w, q, at); /* else those ahead hold it back */
+}
+
+static uint32_t index_of(const struct world *w, const struct pool_queue *q,
+                         const struct session *s)
+{
+    struct queue_entry e = pool_entry_of(w, s);
+    uint32_t at = entries_before(q, &e);
+    CHECK(at < q->n);
+    CHECK(q->v[q->first + at].seq == s->id);
+    return at;
 }
 
 const struct queue_entry *pool_entry(const struct world *w, const struct session *s)
 {
     const struct pool_queue *q = queue_of(w, s->group);
-    uint32_t at = rank(q, s->priority, s->id);
-    CHECK(at < q->n);
-    CHECK(q->v[q->first + at].seq == s->id);
-    return &q->v[q->first + at];
+    return &q->v[q->first + index_of(w, q, s)];
 }
 
 void pool_remove(struct world *w, struct session *s)
 {
     struct pool_queue *q = queue_of(w, s->group);
-    uint32_t at = rank(q, s->priority, s->id);
-    CHECK(at < q->n);
-    CHECK(q->v[q->first + at].seq == s->id);
-    uint32_t shape = q->v[q->first + at].shape;
-    if (!w->shapes.v[shape].refused) {
-        CHECK(q->open > 0);
-        q->open--;
-    }
+    uint32_t at = index_of(w, q, s);
+    family_give(w, s, q->v[q->first + at].family);
     close_gap(q, at);
-    shape_give(w, s, shape);
-    pool_due(w, s->group); /* whom it blocked may be tried */
+    VEC_PUSH(&w->left, ((struct pool_left){s->id, s->group}));
+    if (q->due && at < q->from) q->from--;
+    due_from(w, q, at); /* whom it blocked may be tried */
+}
+
+void pool_resort(struct world *w, uint32_t group)
+{
+    struct pool_queue *q = queue_of(w, group);
+    struct pool_queue old = *q;
+    *q = (struct pool_queue){0};
+    for (uint32_t i = 0; i < old.n; i++) {
+        const struct queue_entry *was = &old.v[old.first + i];
+        struct queue_entry e = pool_entry_of(w, &w->sessions.v[was->slot]);
+        e.family = was->family;
+        *open_gap(q, entries_before(q, &e)) = e;
+    }
+    CHECK(q->n == old.n);
+    pool_queue_done(&old);
+    pool_due(w, group);
 }
 
 const struct queue_entry *pool_entries(const struct world *w, uint32_t group, uint32_t *ret_n)
@@ -189,17 +285,12 @@ const struct queue_entry *pool_entries(const struct world *w, uint32_t group, ui
 
 uint32_t pool_place(const struct world *w, const struct session *s)
 {
-    const struct pool_queue *q = queue_of(w, s->group);
-    return (uint32_t)(pool_entry(w, s) - &q->v[q->first]) + 1;
+    return index_of(w, queue_of(w, s->group), s) + 1;
 }
 
 /* ---- what a pass needs to know */
 
-void pool_due(struct world *w, uint32_t group)
-{
-    queue_of(w, group)->due = true;
-    w->pass_due = true;
-}
+void pool_due(struct world *w, uint32_t group) { due_from(w, queue_of(w, group), 0); }
 
 void pool_freed(struct world *w, const struct node *n)
 {
@@ -207,61 +298,18 @@ void pool_freed(struct world *w, const struct node *n)
     if (n->name[0] != '\0') pool_due(w, n->group);
 }
 
-static bool could_use(const struct shape *s, const struct room *r)
+void pool_park(struct world *w, const struct session *s)
 {
-    if (s->group != r->group) return false;
-    for (uint32_t i = 0; i < s->n_demands; i++) {
-        if (slots_fit(&s->demands[i], &r->free)) return true;
-    }
-    return false;
-}
-
-void pool_reopen(struct world *w)
-{
-    w->openings++;
-    VEC_CLEAR(&w->opened);
-    w->freed.n = order_unique(w->freed.v, w->freed.n);
-    for (uint32_t i = 0; i < w->freed.n; i++) {
-        const struct room *r = &w->rooms.v[w->freed.v[i]];
-        if (!r->usable) continue;
-        VEC_PUSH(&w->opened, w->freed.v[i]);
-        VEC_EACH(s, &w->shapes) {
-            if (s->pending == 0 || !s->refused || !could_use(s, r)) continue;
-            s->refused = false;
-            s->reopened = w->openings;
-            queue_of(w, s->group)->open += s->pending;
-        }
-    }
-    VEC_CLEAR(&w->freed);
-}
-
-bool pool_hopeless(const struct world *w, uint32_t shape)
-{
-    CHECK(shape < w->shapes.n);
-    const struct shape *s = &w->shapes.v[shape];
-    CHECK(!s->refused);
-    if (s->reopened != w->openings) return false;
-    VEC_EACH(at, &w->opened) {
-        if (could_use(s, &w->rooms.v[*at])) return false;
-    }
-    return true;
-}
-
-void pool_refuse(struct world *w, uint32_t shape)
-{
-    CHECK(shape < w->shapes.n);
-    struct shape *s = &w->shapes.v[shape];
     struct pool_queue *q = queue_of(w, s->group);
-    CHECK(!s->refused);
-    CHECK(s->pending <= q->open);
-    s->refused = true;
-    q->open -= s->pending;
+    q->v[q->first + index_of(w, q, s)].parked = true;
 }
 
-bool pool_refused(const struct world *w, uint32_t shape)
+void pool_wake(struct world *w, const struct session *s)
 {
-    CHECK(shape < w->shapes.n);
-    return w->shapes.v[shape].refused;
+    struct pool_queue *q = queue_of(w, s->group);
+    uint32_t at = index_of(w, q, s);
+    q->v[q->first + at].parked = false;
+    due_from(w, q, at);
 }
 
 void pool_queue_done(struct pool_queue *q)

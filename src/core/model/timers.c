@@ -46,6 +46,7 @@ void timers_arm_session(struct world *w, struct session *s)
     if (s->state == SESSION_PENDING) {
         int64_t wake = s->not_before_ms > s->start_after_ms ? s->not_before_ms : s->start_after_ms;
         if (wake > w->now_ms && wake < at) at = wake;
+        if (s->blocked_ms > w->now_ms && s->blocked_ms < at) at = s->blocked_ms;
     }
     if (at < INT64_MAX) {
         heap_push(&w->timers, (struct heap_item){.key = at,

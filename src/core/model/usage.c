@@ -106,6 +106,7 @@ void usage_give(struct world *w, const struct alloc *a)
     CHECK(s != NULL);
     struct books b = books_of(w, s);
     sub(&b, &a->slots);
+    w->relieved = true;
 }
 
 void usage_moved(struct world *w, const struct session *s, enum session_state from,
@@ -115,6 +116,7 @@ void usage_moved(struct world *w, const struct session *s, enum session_state fr
     CHECK(to < SESSION_STATES);
     struct books b = books_of(w, s);
     if (from != 0) leave(&b, s, from);
+    if (from > SESSION_PENDING) w->relieved = true;
     bool fits = enter(&b, s, to);
     CHECK(fits);
 }

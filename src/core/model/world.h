@@ -19,27 +19,53 @@
 #include "core/model/node.h"
 #include "core/model/session.h"
 
-struct queue_entry { int32_t priority; uint32_t slot; uint64_t seq; uint32_t shape; };
+/* A pending session as its group's queue knows it; what a pass reads before the session. */
+struct queue_entry {
+    int32_t priority; /* that it queues with */
+    uint32_t slot;
+    uint64_t seq;
+    int64_t rank;     /* inside the priority, by the group's order; the number settles ties */
+    int64_t limit_ms; /* INT64_MAX: none */
+    int64_t cpu, mem; /* of the choice that a search makes: a member, or all on one node */
+    uint32_t family;
+    bool parked;      /* it waits for something of its own; pool_add is called when that is over */
+};
 
 /* The pending sessions of one group, in order: v[first .. first + n).  model/pool.h */
 struct pool_queue {
     struct queue_entry *v;
     uint32_t first, n, cap;
-    uint32_t open; /* entries whose shape is not refused */
+    uint32_t from; /* a pass that is due begins with this entry: those before are as they were */
     uint32_t shut; /* entries after which the last walk found every node fenced; 0: it did not */
     bool due;      /* something changed that a pass of this group could use */
+    bool over;     /* the last walk passed somebody over for a limit */
+    bool unpark;   /* a place in an array may have come free: nobody is parked any more */
 };
 
-/* What a request asks for, without who asks: equal shapes share one search. */
-struct shape {
-    uint32_t pending;       /* entries of its group's queue; 0: a free place */
-    uint32_t group;
-    bool refused;           /* no room for it, nor was any freed that it could use */
-    uint64_t reopened;      /* the opening that ended its last refusal; 0: none */
-    uint32_t n_demands;     /* what a single node must have free to be of use */
-    struct slots demands[SESSION_ROLES_MAX];
-    uint64_t fenced, fence; /* walks in which it was fenced, and fenced others */
+/* No request of the family that asks at least so much of all three fits. */
+struct point {
+    int64_t cpu, mem, limit_ms;
+    bool woken;     /* a node was freed that could change this */
+    uint64_t after; /* only behind the endless promise of this session; 0: anywhere */
 };
+#define FAMILY_POINTS 16u
+
+/* All that a request says, except amounts of cpu and memory.  With several roles on many
+ * nodes the amounts belong to the family: entries have 0 for them. */
+struct family {
+    uint32_t pending;   /* entries of its group's queue; 0: a free place */
+    uint32_t group;
+    uint32_t n_demands; /* what a single node must have free to be of use, but for cpu, mem */
+    struct slots demands[SESSION_ROLES_MAX];
+    uint32_t n_now, n_ever;
+    struct point now[FAMILY_POINTS];  /* what cannot start now */
+    struct point ever[FAMILY_POINTS]; /* what cannot be dated: something without limit holds */
+    bool listed;                      /* in w->woken */
+    uint64_t fenced, fence;           /* walks in which it was fenced, and fenced others, ... */
+    int64_t fenced_cpu, fenced_mem, fence_cpu, fence_mem; /* ... and with which amounts */
+};
+
+struct pool_left { uint64_t session; uint32_t group; };
 
 /* The hot part of a node, all that a search reads; derived by node_refresh. */
 struct room {
@@ -69,17 +95,19 @@ struct world {
     struct map_u64 session_by_id;
     struct map_str session_by_name; /* "user-id/name", live only */
     struct map_str node_by_name;
-    struct map_str shape_by_key;
-    VEC(uint32_t) free_sessions, free_allocs, free_shapes;
+    struct map_str family_by_key;
+    VEC(uint32_t) free_sessions, free_allocs, free_families;
     VEC(struct room) rooms;        /* by node index */
     VEC(struct pool_queue) queues; /* by group index */
-    VEC(struct shape) shapes;
+    VEC(struct family) families;
+    VEC(uint32_t) woken;           /* families with points that were woken */
+    VEC(struct pool_left) left;    /* sessions that left their queue; sched takes them out */
     VEC(uint32_t) changed; /* nodes whose rows, room or use changed since sched looked; doubles */
     struct sched *sched;   /* what the wing sched derives and keeps */
     void (*sched_free)(struct world *w);
     VEC(uint32_t) freed;  /* nodes whose room grew in this step, with doubles */
-    VEC(uint32_t) opened; /* those of the newest opening, each once */
-    uint64_t openings;
+    VEC(uint32_t) opened; /* those that this pass has seen, each once */
+    bool relieved;        /* a user, project or domain uses less, or may use more */
     struct map_u64 array_by_id, dependents_by_id;
     VEC(struct array_work) arrays; /* slots; array 0: free */
     VEC(struct dependent) dependents; /* slots; session 0: free */

@@ -3,6 +3,8 @@
 
 #include "base/check.h"
 #include "core/model/pool.h"
+#include "core/sched/frontier.h"
+#include "core/sched/quota.h"
 #include "core/model/wait.h"
 
 void fence_begin(struct fence *f, const struct world *w, uint32_t group)
@@ -57,8 +59,8 @@ const struct session *fence_blocker(const struct world *w, const struct session 
     for (uint32_t i = 0; i < n && !found && fence.open > 0 && e[i].seq != s->id; i++) {
         const struct session *ahead = &w->sessions.v[e[i].slot];
         if (wait_of(w, ahead) != WAIT_NONE || fence_holds(&fence, w, ahead)) continue;
-        bool refused = pool_refused(w, e[i].shape);
-        if (!refused && place_decide(w, ahead, PLACE_NOW, &fence.scratch)) continue;
+        if (!quota_allows(w, ahead, NULL)) continue;
+        if (!frontier_shut(w, &e[i]) && place_decide(w, ahead, PLACE_NOW, &fence.scratch)) continue;
         fence_add(&fence, w, ahead);
         if (fence_holds(&fence, w, s)) found = ahead;
     }

@@ -6,6 +6,7 @@
 #include "core/sched/promise.h"
 
 #include "base/check.h"
+#include "core/model/pool.h"
 #include "core/sched/sched.h"
 
 static struct promises *book_of(const struct world *w)
@@ -148,6 +149,7 @@ bool plan_drop(struct world *w, uint64_t session)
     touch(w, p);
     VEC_EACH(pick, &p->picks) {
         if (pick->node != last) outlook_unpromise(book, w, pick->node, session);
+        pool_freed(w, &w->nodes.v[pick->node - 1]); /* others may use what it kept */
         last = pick->node;
     }
     bool known = map_u64_del(&book->by_session, session);
@@ -157,6 +159,12 @@ bool plan_drop(struct world *w, uint64_t session)
     *p = (struct promise){0};
     drop_old_tops(book, w->now_ms);
     return true;
+}
+
+bool plan_any(const struct world *w)
+{
+    const struct promises *book = book_of(w);
+    return book && book->by_session.n > 0;
 }
 
 bool plan_promised(const struct world *w, uint32_t node)
@@ -176,6 +184,7 @@ static void drop_void(struct world *w, struct promises *book, uint32_t node)
         if (outlook_keeps(book, w, node, session)) continue;
         bool dropped = plan_drop(w, session);
         CHECK(dropped);
+        w->sched->voided = true;
     }
 }
 

@@ -4,10 +4,12 @@
 #include "base/check.h"
 #include "core/sched/index.h"
 #include "core/sched/plan.h"
+#include "core/sched/reserve.h"
 
 static void done(struct world *w)
 {
     index_free(w->sched->index);
+    reserve_free(w);
     plan_free(w);
     mem_free(w->sched);
     w->sched = NULL;
@@ -25,6 +27,7 @@ struct sched *sched_of(struct world *w)
 void sched_sync(struct world *w)
 {
     CHECK(w->ready);
+    reserve_sync(w);
     plan_sync(w);
     index_sync(w); /* after the plan: a node with promises is not in the index */
     VEC_CLEAR(&w->changed);

@@ -9,10 +9,13 @@
 
 struct place_index;
 struct promises;
+struct pass;
 
 struct sched {
     struct place_index *index; /* sched/index.c: nodes by what they can still fit */
     struct promises *promises; /* sched/promise.c: what is promised, and to whom */
+    struct pass *pass;         /* sched/reserve.c: who waits for what was promised */
+    bool voided;               /* a promise became void since the last pass */
 };
 
 /* The world's, made when there is none yet. */

@@ -1,4 +1,4 @@
-/* The queue of a group against a sorted array, and what refused shapes share. */
+/* The queue of a group against a sorted array, and what makes a family. */
 #include "harness.h"
 
 #include "base/rng.h"
@@ -64,95 +64,97 @@ static void keeps_the_order(void **state)
             }
             compare(w, sorted, n);
         }
-        assert_int_equal(w->shape_by_key.n, 0); /* shapes go with their last session */
+        assert_int_equal(w->family_by_key.n, 0); /* families go with their last session */
         world_free(w);
     }
 }
 
-static void shapes_are_shared(void **state)
+static uint32_t family(const struct world *w, uint32_t slot)
+{
+    return pool_entry(w, &w->sessions.v[slot])->family;
+}
+
+/* What differs in amounts of one choice alone is of one family. */
+static void families_are_shared(void **state)
+{
+    (void)state;
+    struct world *w = bare(6);
+    add(w, 0, 10, 1, 1);
+    add(w, 1, 50, 2, 7);
+    assert_int_equal(family(w, 0), family(w, 1));
+    static const struct { const char *name; uint32_t members; int64_t gpu; bool one_node, same; }
+    CASES[] = {
+        {"a device", 1, 1, false, false},
+        {"a gang", 2, 0, false, false},
+        {"all on one node", 2, 0, true, true},
+    };
+    for (uint32_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        struct session *s = &w->sessions.v[2];
+        *s = lab_request(CASES[i].members, 1, 1, CASES[i].gpu);
+        s->id = 3 + i;
+        s->members = CASES[i].members;
+        s->one_node = CASES[i].one_node;
+        s->state = SESSION_PENDING;
+        pool_add(w, s);
+        if ((family(w, 2) == family(w, 0)) != CASES[i].same) fail_msg("%s", CASES[i].name);
+        pool_remove(w, s);
+    }
+    pool_remove(w, &w->sessions.v[0]);
+    pool_remove(w, &w->sessions.v[1]);
+    assert_int_equal(w->family_by_key.n, 0);
+    world_free(w);
+}
+
+/* Every order of a group against the rule that it is named for. */
+static void orders(void **state)
+{
+    (void)state;
+    static const int64_t limits[] = {3000, 0, 1000, 2000};
+    static const int64_t cpus[] = {1, 1, 4, 1};
+    static const struct { enum queue_order order; uint64_t ids[4]; } CASES[] = {
+        {ORDER_FIFO, {1, 2, 3, 4}},     {ORDER_LIFO, {4, 3, 2, 1}},
+        {ORDER_SHORTEST, {3, 4, 1, 2}}, {ORDER_SMALLEST, {4, 1, 3, 2}},
+        {ORDER_LONGEST, {2, 1, 4, 3}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        struct world *w = bare(4);
+        for (uint32_t k = 0; k < 4; k++) {
+            add(w, k, 10, k + 1, cpus[k]);
+            pool_remove(w, &w->sessions.v[k]);
+            w->sessions.v[k].time_limit_ms = limits[k];
+            pool_add(w, &w->sessions.v[k]);
+        }
+        w->groups.v[0].order = CASES[i].order;
+        pool_resort(w, 1);
+        uint32_t n;
+        const struct queue_entry *e = pool_entries(w, 1, &n);
+        assert_int_equal(n, 4);
+        for (uint32_t k = 0; k < 4; k++) {
+            if (e[k].seq != CASES[i].ids[k]) fail_msg("order %s", queue_order_name(CASES[i].order));
+        }
+        world_free(w);
+    }
+}
+
+/* Where a due pass has to begin. */
+static void passes_begin_where_something_changed(void **state)
 {
     (void)state;
     struct world *w = bare(4);
     struct pool_queue *q = &w->queues.v[0];
-    for (uint32_t i = 0; i < 3; i++) add(w, i, 10, i + 1, 1 + (i == 2));
-    uint32_t small = pool_entry(w, &w->sessions.v[0])->shape;
-    uint32_t large = pool_entry(w, &w->sessions.v[2])->shape;
-    assert_int_equal(pool_entry(w, &w->sessions.v[1])->shape, small);
-    assert_int_not_equal(small, large);
-    assert_int_equal(q->open, 3);
-    pool_refuse(w, small);
-    assert_int_equal(q->open, 1);
-    assert_true(pool_refused(w, small));
-    assert_false(pool_refused(w, large));
-    add(w, 3, 50, 4, 1); /* an arrival of the refused shape is not open either */
-    assert_int_equal(q->open, 1);
-    pool_remove(w, &w->sessions.v[2]);
-    assert_int_equal(q->open, 0);
-    world_free(w);
-}
-
-/* A refused shape opens again when a node could host one of it, not before. */
-static void freed_room_opens_shapes(void **state)
-{
-    (void)state;
-    static const struct { const char *name; int64_t cpu, gib; bool usable; bool small, large; }
-    CASES[] = {
-        {"too little for both", 0, 9, true, false, false},
-        {"enough for the small", 1, 9, true, true, false},
-        {"enough for both", 2, 9, true, true, true},
-        {"enough, without memory", 2, 0, true, false, false},
-        {"closed", 2, 9, false, false, false},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
-        struct world *w = bare(2);
-        struct node *n = world_add_node(w);
-        memcpy(n->name, "n1", 3);
-        n->group = 1;
-        n->heard = CASES[i].usable;
-        n->capacity = lab_slots(CASES[i].cpu, CASES[i].gib, 0);
-        node_refresh(w, n);
-        add(w, 0, 10, 1, 1);
-        add(w, 1, 10, 2, 2);
-        uint32_t small = pool_entry(w, &w->sessions.v[0])->shape;
-        uint32_t large = pool_entry(w, &w->sessions.v[1])->shape;
-        pool_refuse(w, small);
-        pool_refuse(w, large);
-        pool_freed(w, n);
-        pool_freed(w, n);
-        pool_reopen(w);
-        if (pool_refused(w, small) == CASES[i].small) fail_msg("%s: small", CASES[i].name);
-        if (pool_refused(w, large) == CASES[i].large) fail_msg("%s: large", CASES[i].name);
-        assert_int_equal(w->queues.v[0].open, CASES[i].small + CASES[i].large);
-        world_free(w);
-    }
-}
-
-/* Opened by a room that was filled again: no search is needed to refuse it. */
-static void filled_rooms_leave_no_hope(void **state)
-{
-    (void)state;
-    struct world *w = bare(2);
-    struct node *n = world_add_node(w);
-    memcpy(n->name, "n1", 3);
-    n->group = 1;
-    n->heard = true;
-    n->capacity = lab_slots(2, 9, 0);
-    node_refresh(w, n);
-    add(w, 0, 10, 1, 2);
-    uint32_t shape = pool_entry(w, &w->sessions.v[0])->shape;
-    pool_reopen(w);
-    assert_false(pool_hopeless(w, shape)); /* never refused: nobody knows */
-    pool_refuse(w, shape);
-    pool_freed(w, n);
-    pool_reopen(w);
-    assert_false(pool_hopeless(w, shape));
-    n->capacity.v[SLOT_CPU] = 1000;
-    node_refresh(w, n);
-    assert_true(pool_hopeless(w, shape));
-    add(w, 1, 10, 2, 1);
-    assert_false(pool_hopeless(w, pool_entry(w, &w->sessions.v[1])->shape));
-    pool_reopen(w); /* not looked at in that pass: other rooms may have grown before this one */
-    assert_false(pool_hopeless(w, shape));
+    for (uint32_t i = 0; i < 3; i++) add(w, i, 10, i + 1, 1);
+    q->due = false;
+    add(w, 3, 5, 4, 1); /* behind all */
+    assert_true(q->due);
+    assert_int_equal(q->from, 3);
+    pool_remove(w, &w->sessions.v[0]);
+    assert_int_equal(q->from, 0);
+    q->due = false;
+    pool_park(w, &w->sessions.v[2]);
+    assert_true(pool_entry(w, &w->sessions.v[2])->parked);
+    pool_wake(w, &w->sessions.v[2]);
+    assert_false(pool_entry(w, &w->sessions.v[2])->parked);
+    assert_int_equal(q->from, 1);
     world_free(w);
 }
 
@@ -160,9 +162,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_the_order),
-        cmocka_unit_test(shapes_are_shared),
-        cmocka_unit_test(freed_room_opens_shapes),
-        cmocka_unit_test(filled_rooms_leave_no_hope),
+        cmocka_unit_test(families_are_shared),
+        cmocka_unit_test(orders),
+        cmocka_unit_test(passes_begin_where_something_changed),
     };
     return RUN(tests);
 }

@@ -160,7 +160,8 @@ static void slices_count_nodes(void **state)
     for (uint32_t k = 0; k < 300; k++) { /* two nodes each, and all but one are taken */
         struct event ev = {.kind = EVENT_SUBMIT, .now_ms = 2};
         ev.u.submit.session = lab_request(2, 4, 1, 0);
-        ev.u.submit.session.roles[0].slots.v[SLOT_MEM] += k;
+        /* Each asks less than all before: what is known of those says nothing of it. */
+        ev.u.submit.session.roles[0].slots.v[SLOT_MEM] += 300 - k;
         bulk_step(&b, &ev);
     }
     struct event ev = {.kind = EVENT_NODE_JOIN, .now_ms = 3};
@@ -171,7 +172,6 @@ static void slices_count_nodes(void **state)
         bulk_step(&b, &(struct event){.kind = EVENT_TICK, .now_ms = 3});
     }
     assert_int_equal(b.w->queues.v[0].n, 300);
-    assert_int_equal(b.w->queues.v[0].open, 0);
     assert_in_range(steps, 3, 5);
     world_free(b.w);
     effects_done(&b.fx);

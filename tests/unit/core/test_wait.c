@@ -162,7 +162,7 @@ static void pri5_a_priority_is_a_persons(void **state)
     ev.u.update.time_limit_ms = 5000;
     world_session(l->w, b)->lowered = 0;
     assert_int_equal(lab_step(l, &ev), VERDICT_OK);
-    assert_int_equal(lab_changes(l, CHANGE_SESSION), 1);
+    assert_int_equal(lab_changes(l, CHANGE_SESSION), 2); /* and the head that it displaces */
     lab_restart(l);
     assert_int_equal(world_session(l->w, b)->priority, 50);
     assert_int_equal(world_session(l->w, b)->time_limit_ms, 5000);

@@ -1,0 +1,153 @@
+/* core/sched/reserve.c - lists of promises, one a group. */
+#include "core/sched/reserve.h"
+
+#include "base/check.h"
+#include "core/model/pool.h"
+#include "core/sched/pass.h"
+#include "core/sched/promise.h"
+#include "core/sched/sched.h"
+
+struct pass *reserve_pass(struct world *w)
+{
+    struct sched *sched = sched_of(w);
+    if (!sched->pass) {
+        sched->pass = mem_alloc(sizeof(*sched->pass));
+        sched->pass->full_every_ms = PASS_FULL_MS;
+    }
+    while (sched->pass->groups.n < w->groups.n) (void)VEC_ADD(&sched->pass->groups);
+    return sched->pass;
+}
+
+struct reserve *reserve_of(struct world *w, uint32_t group)
+{
+    CHECK(group > 0);
+    CHECK(group <= w->groups.n);
+    return &reserve_pass(w)->groups.v[group - 1];
+}
+
+void reserve_free(struct world *w)
+{
+    if (!w->sched || !w->sched->pass) return;
+    VEC_EACH(r, &w->sched->pass->groups) {
+        VEC_DONE(&r->v);
+        VEC_DONE(&r->closed);
+    }
+    VEC_DONE(&w->sched->pass->groups);
+    mem_free(w->sched->pass);
+    w->sched->pass = NULL;
+}
+
+/* ---- who left */
+
+void reserve_sync(struct world *w)
+{
+    for (uint32_t i = 0; i < w->left.n; i++) {
+        struct pool_left left = w->left.v[i];
+        struct reserve *r = reserve_of(w, left.group);
+        for (uint32_t k = 0; k < r->v.n; k++) {
+            if (r->v.v[k].session != left.session) continue;
+            const struct session *s = world_session(w, left.session);
+            if (!s || s->state != SESSION_RESERVED) plan_drop(w, left.session);
+            VEC_REMOVE(&r->v, k);
+            break;
+        }
+    }
+    VEC_CLEAR(&w->left);
+}
+
+/* ---- who is to be looked at */
+
+static void look_all(struct world *w, uint32_t group)
+{
+    VEC_EACH(one, &reserve_of(w, group)->v) one->look = true;
+    pool_due(w, group);
+}
+
+void reserve_freed(struct world *w)
+{
+    for (uint32_t i = 0; i < w->freed.n; i++) {
+        const struct room *room = &w->rooms.v[w->freed.v[i]];
+        if (room->group == 0 || !room->usable) continue;
+        VEC_EACH(one, &reserve_of(w, room->group)->v) {
+            if (one->look) continue;
+            const struct session *s = world_session(w, one->session);
+            CHECK(s != NULL);
+            one->look = place_hosts(s, &room->capacity);
+        }
+    }
+}
+
+void reserve_begin(struct world *w)
+{
+    struct pass *pass = reserve_pass(w);
+    for (uint32_t g = 1; g <= w->groups.n; g++) {
+        struct reserve *r = &pass->groups.v[g - 1];
+        bool due = false;
+        VEC_EACH(one, &r->v) {
+            if (one->at_ms > w->now_ms) continue;
+            due = due || one->look || pass->hush_ms <= w->now_ms;
+            one->look = one->look || due;
+        }
+        if (due) pool_due(w, g);
+        int64_t closes_ms = r->undated_ms + w->groups.v[g - 1].undated_ms;
+        if (r->undated != 0 && r->closed.n == 0 && closes_ms <= w->now_ms) pool_due(w, g);
+        if (w->relieved && w->queues.v[g - 1].over) pool_due(w, g);
+        if (w->sched->voided) look_all(w, g);
+    }
+    w->sched->voided = false;
+    w->relieved = false;
+    reserve_freed(w);
+}
+
+/* ---- one by one */
+
+void reserve_drop(struct world *w, struct reserve *r, uint32_t at)
+{
+    CHECK(at < r->v.n);
+    plan_drop(w, r->v.v[at].session);
+    VEC_REMOVE(&r->v, at);
+}
+
+void reserve_keep(struct world *w, struct reserve *r, uint32_t at, struct promise *p)
+{
+    struct reserved one = {.session = p->session, .at_ms = p->at_ms,
+                           .endless = p->end_ms == PLAN_NEVER};
+    plan_keep(w, p);
+    VEC_INSERT(&r->v, at, one);
+}
+
+void reserve_take(struct world *w, struct reserve *r, uint32_t at, struct reserve_taken *ret)
+{
+    CHECK(at <= r->v.n);
+    while (r->v.n > at) {
+        struct reserved one = r->v.v[at];
+        const struct promise *p = plan_of(w, one.session);
+        if (p) {
+            struct promise copy = *p;
+            memset(&copy.picks, 0, sizeof(copy.picks));
+            VEC_RESERVE(&copy.picks, p->picks.n);
+            memcpy(copy.picks.v, p->picks.v, p->picks.n * sizeof(*p->picks.v));
+            copy.picks.n = p->picks.n;
+            VEC_PUSH(&ret->p, copy);
+            VEC_PUSH(&ret->v, one);
+        }
+        reserve_drop(w, r, at);
+    }
+}
+
+void reserve_put_back(struct world *w, struct reserve *r, struct reserve_taken *t)
+{
+    CHECK(t->v.n == t->p.n);
+    for (uint32_t i = 0; i < t->v.n; i++) {
+        plan_keep(w, &t->p.v[i]);
+        VEC_PUSH(&r->v, t->v.v[i]);
+    }
+    reserve_taken_done(t);
+}
+
+void reserve_taken_done(struct reserve_taken *t)
+{
+    VEC_EACH(p, &t->p) promise_done(p);
+    VEC_DONE(&t->p);
+    VEC_DONE(&t->v);
+}
