@@ -283,10 +283,10 @@ static struct spread measure(struct bench *b, int64_t (*one)(struct bench *b))
     return s;
 }
 
-static uint32_t shapes_pending(const struct world *w)
+static uint32_t families_pending(const struct world *w)
 {
     uint32_t n = 0;
-    VEC_EACH(s, &w->shapes) n += s->pending > 0;
+    VEC_EACH(f, &w->families) n += f->pending > 0;
     return n;
 }
 
@@ -299,7 +299,7 @@ static bool run_policy(struct bench *b, const struct policy *p)
     for (uint32_t i = 0; i < b->nodes; i++) join(b, i);
     size_t nodes_bytes = heap_bytes() - before;
     for (uint32_t i = 0; i < b->pending; i++) submit(b, true);
-    uint32_t shapes = shapes_pending(b->w);
+    uint32_t families = families_pending(b->w);
     int64_t empty_us = pass(b);
     uint32_t members = b->placed.n;
     run_placed(b);
@@ -309,7 +309,7 @@ static bool run_policy(struct bench *b, const struct policy *p)
     int64_t full_us = pass(b), slice_us = b->slice_us;
     run_placed(b);
     struct spread done = measure(b, complete), came = measure(b, arrive);
-    printf("%-9s %7u %8u %9lld %8lld %8lld %7lld %7lld %7lld %7lld %7lld %6zu\n", p->name, shapes,
+    printf("%-9s %7u %8u %9lld %8lld %8lld %7lld %7lld %7lld %7lld %7lld %6zu\n", p->name, families,
            members, (long long)empty_us, (long long)full_us, (long long)slice_us,
            (long long)done.median_us, (long long)done.p99_us, (long long)done.max_us,
            (long long)came.median_us, (long long)came.p99_us, session_bytes);
@@ -342,7 +342,7 @@ int main(int argc, char **argv)
     }
     bool kept = true;
     printf("%u pending, %u nodes; us of CPU time, bytes\n", b.pending, b.nodes);
-    printf("%-9s %7s %8s %9s %8s %8s %7s %7s %7s %7s %7s %6s\n", "policy", "shapes", "members",
+    printf("%-9s %7s %8s %9s %8s %8s %7s %7s %7s %7s %7s %6s\n", "policy", "family", "members",
            "empty", "full", "slice", "done", "p99", "max", "arrive", "p99", "bytes");
     for (size_t i = 0; i < ARRAY_LEN(POLICIES); i++) {
         if (only && strcmp(only, POLICIES[i].name) != 0) continue;

@@ -43,7 +43,7 @@ struct pool_queue {
 };
 
 /* No request of the family that asks at least so much of all three fits. */
-struct point {
+struct family_point {
     int64_t cpu, mem, limit_ms;
     bool woken;     /* a node was freed that could change this */
     uint64_t after; /* only behind the endless promise of this session; 0: anywhere */
@@ -58,8 +58,8 @@ struct family {
     uint32_t n_demands; /* what a single node must have free to be of use, but for cpu, mem */
     struct slots demands[SESSION_ROLES_MAX];
     uint32_t n_now, n_ever;
-    struct point now[FAMILY_POINTS];  /* what cannot start now */
-    struct point ever[FAMILY_POINTS]; /* what cannot be dated: something without limit holds */
+    struct family_point now[FAMILY_POINTS];  /* what cannot start now */
+    struct family_point ever[FAMILY_POINTS]; /* what cannot be dated at all */
     bool listed;                      /* in w->woken */
     uint64_t fenced, fence;           /* walks in which it was fenced, and fenced others, ... */
     int64_t fenced_cpu, fenced_mem, fence_cpu, fence_mem; /* ... and with which amounts */

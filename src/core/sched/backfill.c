@@ -61,7 +61,7 @@ static void choose_nodes(struct walk *walk, const struct session *s)
     for (uint32_t i = 0; i < w->rooms.n; i++) {
         const struct room *r = &w->rooms.v[i];
         struct candidate c = {.node = i + 1};
-        if (r->group != s->group || !r->usable || !place_hosts(s, &r->capacity)) continue;
+        if (r->group != s->group || !r->usable || !place_hosts_at(w, s, i)) continue;
         if (promised_ahead(walk, c.node)) continue;
         for (struct alloc *a = world_allocs_of_node(w, &w->nodes.v[i]); a;
              a = world_next_of_node(w, a)) {

@@ -10,13 +10,14 @@ static struct family *family_at(const struct world *w, uint32_t id)
     return &w->families.v[id];
 }
 
-static bool covers(const struct point *p, const struct queue_entry *e)
+static bool covers(const struct family_point *p, const struct queue_entry *e)
 {
     return e->cpu >= p->cpu && e->mem >= p->mem && e->limit_ms >= p->limit_ms;
 }
 
 /* Whether so much could take a member at the corner; of several roles, any. */
-static bool corner_fits(const struct family *f, const struct point *p, const struct slots *have)
+static bool corner_fits(const struct family *f, const struct family_point *p,
+                        const struct slots *have)
 {
     for (uint32_t i = 0; i < f->n_demands; i++) {
         struct slots need = f->demands[i];
@@ -29,7 +30,8 @@ static bool corner_fits(const struct family *f, const struct point *p, const str
 
 /* ---- waking */
 
-static uint32_t wake(struct family *f, struct point *v, uint32_t n, const struct slots *have)
+static uint32_t wake(struct family *f, struct family_point *v, uint32_t n,
+                     const struct slots *have)
 {
     uint32_t woken = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -53,7 +55,7 @@ static void wake_by(struct world *w, uint32_t node)
     }
 }
 
-static uint32_t drop_woken(struct point *v, uint32_t n)
+static uint32_t drop_woken(struct family_point *v, uint32_t n)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -89,7 +91,7 @@ void frontier_begin(struct world *w)
 
 /* ---- asking */
 
-static bool still_true(const struct world *w, const struct family *f, const struct point *p)
+static bool still_true(const struct world *w, const struct family *f, const struct family_point *p)
 {
     VEC_EACH(at, &w->opened) {
         const struct room *r = &w->rooms.v[*at];
@@ -112,7 +114,7 @@ static bool ask(const struct world *w, const struct family *f, const struct queu
 {
     bool now = !ahead;
     struct family *own = family_at(w, e->family);
-    struct point *v = now ? own->now : own->ever;
+    struct family_point *v = now ? own->now : own->ever;
     uint32_t *n = now ? &own->n_now : &own->n_ever;
     for (uint32_t i = 0; i < *n;) {
         if (!covers(&v[i], e) || (ahead && !is_ahead(ahead, v[i].after))) {
@@ -152,13 +154,13 @@ bool frontier_shut(const struct world *w, const struct queue_entry *e)
 
 /* ---- learning */
 
-static bool says(const struct point *a, const struct point *b) /* all that b says, a does */
+static bool says(const struct family_point *a, const struct family_point *b) /* all that b says, a does */
 {
     if (a->after != 0 && a->after != b->after) return false;
     return a->cpu <= b->cpu && a->mem <= b->mem && a->limit_ms <= b->limit_ms;
 }
 
-static void learn(struct point *v, uint32_t *n, const struct point *p)
+static void learn(struct family_point *v, uint32_t *n, const struct family_point *p)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *n; i++) {
@@ -179,7 +181,8 @@ static void learn(struct point *v, uint32_t *n, const struct point *p)
 void frontier_add_now(struct world *w, const struct queue_entry *e, int64_t limit_ms)
 {
     struct family *f = family_at(w, e->family);
-    learn(f->now, &f->n_now, &(struct point){e->cpu, e->mem, limit_ms, false, 0});
+    struct family_point p = {e->cpu, e->mem, limit_ms, false, 0};
+    learn(f->now, &f->n_now, &p);
 }
 
 void frontier_add_ever(struct world *w, const struct queue_entry *e, const struct endless *ahead)
@@ -188,7 +191,8 @@ void frontier_add_ever(struct world *w, const struct queue_entry *e, const struc
     uint64_t after = ahead->v.n > 0 ? ahead->v.v[ahead->v.n - 1] : 0;
     /* Who ends could still come before what is promised for ever. */
     int64_t limit_ms = after != 0 ? e->limit_ms : 0;
-    learn(f->ever, &f->n_ever, &(struct point){e->cpu, e->mem, limit_ms, false, after});
+    struct family_point p = {e->cpu, e->mem, limit_ms, false, after};
+    learn(f->ever, &f->n_ever, &p);
 }
 
 void frontier_clear(struct world *w)

@@ -72,7 +72,7 @@ void reserve_freed(struct world *w)
             if (one->look) continue;
             const struct session *s = world_session(w, one->session);
             CHECK(s != NULL);
-            one->look = place_hosts(s, &room->capacity);
+            one->look = place_hosts_at(w, s, w->freed.v[i]);
         }
     }
 }

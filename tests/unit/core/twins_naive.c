@@ -11,19 +11,19 @@
 #include "core/sched/sched.h"
 #include "core/transition.h"
 
-struct line { uint64_t id; int32_t priority; int64_t rank; };
+struct waiter { uint64_t id; int32_t priority; int64_t rank; };
 struct naive {
     struct draft *d;
     struct world *w;
     const struct group *g;
-    VEC(struct line) line;
+    VEC(struct waiter) line;
     VEC(uint64_t) blocked;
     struct place place;
 };
 
 static int cmp_lines(const void *a, const void *b)
 {
-    const struct line *x = a, *y = b;
+    const struct waiter *x = a, *y = b;
     if (x->priority != y->priority) return x->priority > y->priority ? -1 : 1;
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;
@@ -39,7 +39,7 @@ static void line_up(struct naive *n)
     VEC_CLEAR(&n->line);
     VEC_EACH(s, &n->w->sessions) {
         if (s->state != SESSION_PENDING || s->group != n->g->id) continue;
-        struct line l = {.id = s->id, .priority = session_order_priority(s)};
+        struct waiter l = {.id = s->id, .priority = session_order_priority(s)};
         if (n->g->order == ORDER_LIFO) l.rank = -(int64_t)s->id;
         if (n->g->order == ORDER_SHORTEST) l.rank = limit_of(s);
         VEC_PUSH(&n->line, l);
@@ -63,9 +63,9 @@ static bool held_back(struct naive *n, const struct session *s)
     VEC_EACH(id, &n->blocked) {
         const struct session *b = world_session(n->w, *id);
         if (!place_possible(n->w, b, &n->place)) continue;
-        VEC_EACH(r, &n->w->rooms) {
-            if (r->group != n->g->id) continue;
-            if (place_hosts(b, &r->capacity) && place_hosts(s, &r->capacity)) return true;
+        for (uint32_t i = 0; i < n->w->rooms.n; i++) {
+            if (n->w->rooms.v[i].group != n->g->id) continue;
+            if (place_hosts_at(n->w, b, i) && place_hosts_at(n->w, s, i)) return true;
         }
     }
     return false;
