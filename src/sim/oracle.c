@@ -95,8 +95,8 @@ static void placing_is_right(struct cluster *c, const struct alloc *a, const str
     if (!heard_lately(c, n) || n->cordoned || n->quarantined)
         cluster_broken(c, "s%llu is placed on %s", (unsigned long long)s->id, n->name);
     if (!first || w->groups.v[0].on_blocked != BLOCKED_STOP) return;
-    bool ahead = first->priority > s->priority ||
-                 (first->priority == s->priority && first->id < s->id);
+    struct queue_entry one = pool_entry_of(w, first), other = pool_entry_of(w, s);
+    bool ahead = pool_before(&one, &other);
     if (ahead && place_hosts_at(w, first, n->id - 1) && place_possible(w, first, &c->scratch))
         cluster_broken(c, "s%llu overtakes s%llu on %s", (unsigned long long)s->id,
                        (unsigned long long)first->id, n->name);

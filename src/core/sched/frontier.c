@@ -185,7 +185,8 @@ void frontier_add_now(struct world *w, const struct queue_entry *e, int64_t limi
     learn(f->now, &f->n_now, &p);
 }
 
-void frontier_add_ever(struct world *w, const struct queue_entry *e, const struct endless *ahead)
+void frontier_add_ever(struct world *w, const struct queue_entry *e,
+                       const struct endless *ahead)
 {
     struct family *f = family_at(w, e->family);
     uint64_t after = ahead->v.n > 0 ? ahead->v.v[ahead->v.n - 1] : 0;

@@ -23,7 +23,8 @@ struct endless { VEC(uint64_t) v; };
 bool frontier_ever(struct world *w, const struct queue_entry *e, const struct endless *ahead);
 /* A search failed; `limit_ms` 0 when no promise played a part in that. */
 void frontier_add_now(struct world *w, const struct queue_entry *e, int64_t limit_ms);
-void frontier_add_ever(struct world *w, const struct queue_entry *e, const struct endless *ahead);
+void frontier_add_ever(struct world *w, const struct queue_entry *e,
+                       const struct endless *ahead);
 /* Forgets all of it: everything is searched for again. */
 void frontier_clear(struct world *w);
 
