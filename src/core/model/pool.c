@@ -20,9 +20,6 @@ struct family_key { /* without padding: it is compared as bytes */
     uint64_t group, one_choice, n_roles, strategy, node;
     char gpu_models[48], labels[96], arch[16];
     struct { int64_t count; struct slots slots; } roles[SESSION_ROLES_MAX];
-    uint64_t strategy, node, preferred, n_failed_on;
-    char gpu_models[48], labels[96], arch[16];
-    struct failed_start failed_on[SESSION_FAILED_NODES];
 };
 
 static bool one_choice(const struct session *s) { return s->one_node || s->members == 1; }
@@ -46,9 +43,9 @@ static struct str family_key(const struct session *s, struct family_key *k)
     CHECK(s->n_roles <= SESSION_ROLES_MAX);
     *k = (struct family_key){.group = s->group, .one_choice = one_choice(s), .n_roles = 1};
     if (!s->where.node_preferred) k->node = s->where.node;
-    memcpy(k->gpu_models, s->where.gpu_models, sizeof(k->gpu_models));
-    memcpy(k->labels, s->where.labels, sizeof(k->labels));
-    memcpy(k->arch, s->where.arch, sizeof(k->arch));
+    TEXT_CLIP(k->gpu_models, str_of(s->where.gpu_models));
+    TEXT_CLIP(k->labels, str_of(s->where.labels));
+    TEXT_CLIP(k->arch, str_of(s->where.arch));
     if (!amounts_in_key(s)) {
         k->roles[0].count = one_choice(s) ? 1 : s->members;
         k->roles[0].slots.v[SLOT_GPU] = choice_of(s).v[SLOT_GPU];

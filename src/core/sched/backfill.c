@@ -146,7 +146,7 @@ static bool start_without(struct walk *walk, struct session *s, uint32_t at,
 
 static void undated(struct walk *walk, const struct queue_entry *e, const struct session *s)
 {
-    if (s->failed_starts == 0) frontier_add_ever(walk->w, e, &walk->endless);
+    if (s->n_failed_on == 0) frontier_add_ever(walk->w, e, &walk->endless);
     backfill_undated(walk, s);
 }
 

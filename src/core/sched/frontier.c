@@ -154,7 +154,8 @@ bool frontier_shut(const struct world *w, const struct queue_entry *e)
 
 /* ---- learning */
 
-static bool says(const struct family_point *a, const struct family_point *b) /* all that b says, a does */
+/* All that b says, a does. */
+static bool says(const struct family_point *a, const struct family_point *b)
 {
     if (a->after != 0 && a->after != b->after) return false;
     return a->cpu <= b->cpu && a->mem <= b->mem && a->limit_ms <= b->limit_ms;

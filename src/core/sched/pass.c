@@ -86,7 +86,7 @@ static uint32_t bare_fits(const struct world *w, const struct queue_entry *e, ui
 void walk_learn(struct walk *walk, const struct queue_entry *e, const struct session *s)
 {
     const struct world *w = walk->w;
-    if (s->failed_starts > 0) return; /* nodes are passed over for it that others may use */
+    if (s->n_failed_on > 0) return; /* nodes are passed over for it that others may use */
     const struct family *f = &w->families.v[e->family];
     uint32_t choices = s->one_node ? 1 : s->members;
     bool apart = f->n_demands > 1;
