@@ -57,15 +57,6 @@ static struct str family_key(const struct session *s, struct family_key *k)
         k->roles[i].count = s->roles[i].count;
         k->roles[i].slots = s->roles[i].slots;
     }
-    const struct constraint *c = &s->where;
-    k->strategy = (uint64_t)s->strategy;
-    k->node = c->node;
-    k->preferred = c->node_preferred;
-    k->n_failed_on = s->n_failed_on;
-    TEXT_CLIP(k->gpu_models, str_of(c->gpu_models));
-    TEXT_CLIP(k->labels, str_of(c->labels));
-    TEXT_CLIP(k->arch, str_of(c->arch));
-    for (uint32_t i = 0; i < s->n_failed_on; i++) k->failed_on[i] = s->failed_on[i];
     return str_n((const char *)k, sizeof(*k));
 }
 
