@@ -14,6 +14,7 @@ static const struct sim_row {
     {"rotation-cases", "check a file of rotation cases against the deciders", sim_rotation_cases},
     {"queue", "what if, on an export of the live queue", sim_queue},
     {"swf", "run a batch log through the scheduler", sim_swf},
+    {"rotation", "a fleet that rotates, beside other ways to use it", sim_rotation},
 };
 #define N_ROWS (sizeof(ROWS) / sizeof(*ROWS))
 

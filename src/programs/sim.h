@@ -15,6 +15,7 @@ int sim_engine(int argc, char **argv);
 int sim_rotation_cases(int argc, char **argv);
 int sim_swf(int argc, char **argv);
 int sim_queue(int argc, char **argv);
+int sim_rotation(int argc, char **argv);
 
 /* ---- what they share ---- */
 #define SIM_FILE_MAX ((size_t)1 << 30)
