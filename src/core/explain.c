@@ -166,12 +166,38 @@ static void put_waiting(const struct world *w, const struct session *s, const st
     fmt_duration(out, why->retry_ms > w->now_ms ? why->retry_ms - w->now_ms : 0);
 }
 
-static void put_skipped(const struct world *w, const struct why *why, struct strbuf *out)
+void explain_other(const struct world *w, const struct session *other,
+                   const struct session *asking, bool hidden, struct strbuf *out)
+{
+    struct slots total;
+    if (!hidden) {
+        strbuf_fmt(out, "s%llu (%s)", (unsigned long long)other->id, other->name);
+        return;
+    }
+    bool sane = session_total(other, &total);
+    CHECK(sane); /* it was submitted */
+    strbuf_fmt(out, "a %s session of another %s (", session_kind_name(other->kind),
+               other->project == asking->project ? "user" : "project");
+    bool first = true;
+    for (enum slot_kind k = SLOT_CPU; k < SLOT_KINDS; k++) {
+        if (total.v[k] == 0) continue;
+        if (!first) strbuf_puts(out, ", ");
+        slot_print(out, k, total.v[k]);
+        strbuf_fmt(out, " %s", slot_label(k));
+        first = false;
+    }
+    strbuf_fmt(out, "), %s for ", other->state == SESSION_PENDING ? "waiting" : "there");
+    fmt_duration(out, w->now_ms > other->since_ms ? w->now_ms - other->since_ms : 0);
+}
+
+static void put_skipped(const struct world *w, const struct session *s, const struct why *why,
+                        struct strbuf *out)
 {
     const struct session *b = world_session(w, why->blocker);
     CHECK(b != NULL);
-    strbuf_fmt(out, "waits behind s%llu (%s), which is ahead in the queue and does not fit yet",
-               (unsigned long long)b->id, b->name);
+    strbuf_puts(out, "waits behind ");
+    explain_other(w, b, s, why->blocker_hidden, out);
+    strbuf_puts(out, ", which is ahead in the queue and does not fit yet");
 }
 
 /* The nodes that have not come as far as they should, or all that hold it. */
@@ -202,7 +228,7 @@ void explain_text(const struct world *w, const struct session *s, const struct w
         return;
     case WHY_WAITING: put_waiting(w, s, why, out); put_place(why, out); return;
     case WHY_NO_CAPACITY: put_no_capacity(w, s, why, out); put_place(why, out); return;
-    case WHY_SKIPPED: put_skipped(w, why, out); put_place(why, out); return;
+    case WHY_SKIPPED: put_skipped(w, s, why, out); put_place(why, out); return;
     case WHY_STARTING:
         strbuf_puts(out, session_state_name(s->state));
         put_nodes(w, s, out);

@@ -26,6 +26,7 @@ const char *why_kind_name(enum why_kind k); /* "no_capacity", ... */
 struct why {
     enum why_kind kind;
     uint64_t blocker;        /* SKIPPED: the session ahead */
+    bool blocker_hidden;     /* set by who asks for somebody that may not read it */
     uint32_t place;          /* place in its group's queue from 1, 0: not queued */
     uint32_t queue_length;
     /* Nodes of the group removed by each filter, and what the nearest lacks. */
@@ -44,5 +45,10 @@ void explain_session(const struct world *w, const struct session *s, struct why 
  * "needs 2 more CPU: n1 has 2 of 4 free, 4 asked". */
 void explain_text(const struct world *w, const struct session *s, const struct why *why,
                   struct strbuf *out);
+
+/* "s17 (train)"; for who may not read it "a batch session of another project (2 CPU, 1 GPU),
+ * waiting for 3 min": `asking` is whose reason it is. */
+void explain_other(const struct world *w, const struct session *other,
+                   const struct session *asking, bool hidden, struct strbuf *out);
 
 #endif

@@ -3,7 +3,7 @@
 #include "manager/api_session.h"
 
 struct follow_ask {
-    uint64_t session;
+    struct event_filter filter;
     struct event_cursor after;
     bool from_now;
 };
@@ -23,7 +23,7 @@ static void follow_now(struct manager *m, struct http_req *req, void *arg)
                    "this store has no such entry yet: follow anew");
         return;
     }
-    if (!event_follow(m, req, ask->session, after))
+    if (!event_follow(m, req, ask->filter, after))
         answer_now(m, req, 503, "unavailable", "", "too many are following already");
     else m->http.by_class[2]++;
 }
@@ -46,10 +46,12 @@ void api_event_stream(struct api_call *c)
             return;
         }
     }
-    if (http_query(c->req, "session", &text) && !session_id_parse(text, &ask.session)) {
+    if (http_query(c->req, "session", &text) && !session_id_parse(text, &ask.filter.session)) {
         answer_now(c->m, c->req, 400, "invalid", "session", "session: expected an id like s17");
         return;
     }
+    const struct user *u = world_user(turns_world(c->m->turns), c->user);
+    if (access_of(u->role, OBJECT_EVENT, ACTION_LIST) == ACCESS_OWN) ask.filter.owner = u->id;
     struct follow_ask *own = mem_alloc(sizeof(*own));
     *own = ask;
     api_after(c->m, c->req, follow_now, own, mem_free);

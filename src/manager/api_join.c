@@ -21,19 +21,6 @@ static const struct wire_field join_token_fields[] = {
 static const struct wire_table join_token_request =
     WIRE_TABLE("join token", struct join_token_request, join_token_fields);
 
-/* Tokens that nobody can use any more leave with the next one that is made. */
-static void sweep_expired(struct manager *m, struct store_turn *turn, int64_t wall_ms)
-{
-    for (uint32_t i = m->auth.tokens.n; i-- > 0;) {
-        struct store_token t = m->auth.tokens.v[i];
-        if (t.expires_wall_ms == 0 || wall_ms < t.expires_wall_ms) continue;
-        struct store_op *op = store_turn_op(turn, STORE_REMOVE_TOKEN);
-        bool fits = TEXT_SET(op->u.token_hash, str_of(t.hash));
-        CHECK(fits);
-        auth_remove(&m->auth, t.hash);
-    }
-}
-
 void api_join_token(struct api_call *c)
 {
     static const char *const none[] = {NULL};
@@ -47,7 +34,7 @@ void api_join_token(struct api_call *c)
     auth_new_join(c->user, wall_ms, rq.valid_ms, m->authority.ca_sha256, &token, text);
     struct store_turn *turn = turns_open(m->turns);
     store_turn_op(turn, STORE_PUT_TOKEN)->u.token = token;
-    sweep_expired(m, turn, wall_ms);
+    auth_sweep(&m->auth, turn, wall_ms);
     auth_add(&m->auth, &token);
     struct join_token_answer answer;
     wire_init(&wire_join_token_answer, &answer);

@@ -36,7 +36,7 @@ void api_node_list(struct api_call *c)
     struct node_list list;
     wire_init(&wire_node_list, &list);
     for (uint32_t i = 0; i < all.n && i < limit; i++)
-        view_node(c->m, all.v[i], VEC_ADD(&list.items));
+        view_node(c->m, c->user, all.v[i], VEC_ADD(&list.items));
     if (all.n > limit) TEXT_CLIP(list.next, str_of(all.v[limit - 1]->name));
     VEC_DONE(&all);
     answer_object(c->m, c->req, 200, &wire_node_list, &list);
@@ -57,7 +57,7 @@ static const struct node *node_of(struct api_call *c)
 static void show(struct api_call *c, const struct node *n)
 {
     struct node_view v;
-    view_node(c->m, n, &v);
+    view_node(c->m, c->user, n, &v);
     answer_object(c->m, c->req, 200, &wire_node_view, &v);
     wire_free(&wire_node_view, &v);
 }
@@ -93,7 +93,7 @@ void api_node_forget(struct api_call *c)
     struct forget_request rq;
     if (!api_body(c, &wire_forget_request, &rq)) return;
     struct node_view v; /* as it last was */
-    view_node(c->m, n, &v);
+    view_node(c->m, c->user, n, &v);
     struct event ev = {.kind = EVENT_NODE_FORGET, .actor = c->user};
     ev.u.forget = (struct event_forget){n->id, rq.force};
     const struct effects *e = turns_step(c->m->turns, &ev);

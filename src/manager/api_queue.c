@@ -5,6 +5,16 @@
 #include "manager/api.h"
 #include "manager/view.h"
 
+static void hide_entry(const struct world *w, uint32_t user, const struct session *s,
+                       struct queue_entry_view *v)
+{
+    const struct user *u = world_user(w, user);
+    const struct project *p = world_project(w, s->project);
+    bool near = u && p && p->domain == u->domain;
+    v->id[0] = v->name[0] = v->owner[0] = '\0';
+    TEXT_CLIP(v->reason, str_of(near ? "of another user" : "of another domain"));
+}
+
 struct queue_cursor { /* the last entry that was shown */
     uint32_t group; /* from 1 */
     bool begun;     /* false: none of this group yet */
@@ -12,13 +22,14 @@ struct queue_cursor { /* the last entry that was shown */
     uint64_t seq;
 };
 
-static void put_entry(const struct manager *m, const struct session *s, uint32_t place,
-                      struct queue_entry_view *v)
+/* What somebody may not read has no name, owner or reason there. */
+static void put_entry(const struct manager *m, uint32_t user, const struct session *s,
+                      uint32_t place, struct queue_entry_view *v)
 {
     const struct world *w = turns_world(m->turns);
     struct why_view why;
     wire_init(&wire_queue_entry_view, v);
-    view_why(m, s, &why);
+    view_why(m, user, s, &why);
     v->place = place;
     session_id_format(s->id, v->id);
     TEXT_CLIP(v->name, str_of(s->name));
@@ -34,6 +45,7 @@ static void put_entry(const struct manager *m, const struct session *s, uint32_t
     TEXT_CLIP(v->kind, str_of(why_kind_name(why.kind)));
     TEXT_CLIP(v->reason, str_of(why.text));
     wire_free(&wire_why_view, &why);
+    if (!view_may_read(w, user, s)) hide_entry(w, user, s, v);
 }
 
 /* Does the entry come after the cursor in the queue's order? */
@@ -44,10 +56,10 @@ static bool is_after(const struct queue_entry *e, const struct queue_cursor *c)
 }
 
 /* Entries of one group after the cursor; false when the list is full before its end. */
-static bool put_group(const struct manager *m, struct queue_cursor *c, uint32_t limit,
+static bool put_group(const struct api_call *call, struct queue_cursor *c, uint32_t limit,
                       struct queue_list *list)
 {
-    const struct world *w = turns_world(m->turns);
+    const struct world *w = turns_world(call->m->turns);
     uint32_t n;
     const struct queue_entry *entries = pool_entries(w, c->group, &n);
     for (uint32_t i = 0; i < n; i++) {
@@ -56,7 +68,7 @@ static bool put_group(const struct manager *m, struct queue_cursor *c, uint32_t 
         if (list->items.n == limit) return false;
         const struct session *s = &w->sessions.v[e->slot];
         CHECK(s->state == SESSION_PENDING);
-        put_entry(m, s, i + 1, VEC_ADD(&list->items));
+        put_entry(call->m, call->user, s, i + 1, VEC_ADD(&list->items));
         *c = (struct queue_cursor){c->group, true, e->priority, e->seq};
     }
     return true;
@@ -98,7 +110,7 @@ void api_queue_list(struct api_call *c)
     wire_init(&wire_queue_list, &list);
     uint32_t last = only ? only->id : w->queues.n;
     while (at.group <= last && at.group <= w->queues.n) {
-        if (!put_group(c->m, &at, limit, &list)) {
+        if (!put_group(c, &at, limit, &list)) {
             text_fmt(list.next, sizeof(list.next), "%u.%d.%llu", at.group, at.priority,
                      (unsigned long long)at.seq);
             break;

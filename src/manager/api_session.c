@@ -16,18 +16,31 @@ bool session_ref_of(struct api_call *c, struct session_ref *ret)
     return false;
 }
 
+/* What somebody may not read is not there for them. */
+static bool readable(const struct manager *m, const struct session_ref *ref,
+                     const struct session *s)
+{
+    const struct user *u = world_user(turns_world(m->turns), ref->user);
+    return u && access_to(u, OBJECT_SESSION, ACTION_READ, s->user);
+}
+
 struct session *session_ref_live(const struct manager *m, const struct session_ref *ref)
 {
     const struct world *w = turns_world(m->turns);
-    if (ref->id) return world_session(w, ref->id);
-    return world_session_named(w, ref->user, str_of(ref->name));
+    struct session *s = ref->id ? world_session(w, ref->id)
+                                : world_session_named(w, ref->user, str_of(ref->name));
+    return s && readable(m, ref, s) ? s : NULL;
 }
 
 int session_ref_stored(const struct manager *m, const struct session_ref *ref,
                        struct session *ret, struct err *err)
 {
-    if (ref->id) return store_read_session(m->reader, ref->id, ret, err);
-    return store_read_session_named(m->reader, ref->user, str_of(ref->name), ret, err);
+    struct session s;
+    int rc = ref->id ? store_read_session(m->reader, ref->id, &s, err)
+                     : store_read_session_named(m->reader, ref->user, str_of(ref->name), &s, err);
+    if (rc == 0 && !readable(m, ref, &s)) rc = err_set(err, ERR_NOT_FOUND, "no such session");
+    if (rc == 0) *ret = s;
+    return rc;
 }
 
 void session_ref_unknown(struct manager *m, struct http_req *req, const struct session_ref *ref)
@@ -96,7 +109,7 @@ void api_session_show(struct api_call *c)
         }
         const struct session *s = session_ref_live(c->m, &ref);
         if (s && !watch_reached(what, s)) {
-            watch_add(c->m, c->req, s->id, what, timeout_ms);
+            watch_add(c->m, c->req, s, c->user, what, timeout_ms);
             return;
         }
     }
@@ -129,6 +142,10 @@ static bool list_refs(struct api_call *c, struct list_query *q)
         !list_name(c, "name", &name))
         return false;
     const struct user *u = owner.n ? world_user_named(w, owner) : NULL;
+    const struct user *asks = world_user(w, c->user);
+    bool own = access_of(asks->role, OBJECT_SESSION, ACTION_LIST) == ACCESS_OWN;
+    if (own && !owner.n) u = asks;
+    if (own && u != asks) u = NULL; /* others are not there */
     const struct group *g = group.n ? world_group_named(w, group) : NULL;
     if ((owner.n && !u) || (group.n && !g)) {
         bool is_owner = owner.n && !u;

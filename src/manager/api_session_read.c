@@ -9,7 +9,7 @@ static void why_now(struct manager *m, struct http_req *req, void *arg)
     struct why_view v;
     const struct session *s = session_ref_live(m, ref);
     if (s) {
-        view_why(m, s, &v);
+        view_why(m, ref->user, s, &v);
         answer_object(m, req, 200, &wire_why_view, &v);
         return;
     }

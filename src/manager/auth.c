@@ -91,14 +91,45 @@ static bool expired(const struct store_token *t, int64_t wall_ms)
     return t->expires_wall_ms != 0 && wall_ms >= t->expires_wall_ms;
 }
 
-uint32_t auth_user(const struct auth *a, struct str header, int64_t wall_ms)
+const struct store_token *auth_token(const struct auth *a, struct str header, int64_t wall_ms)
 {
     struct str scheme;
-    if (header.n > 512 || !str_cut(&header, ' ', &scheme)) return 0;
-    if (!str_eq_nocase(scheme, STR("bearer"))) return 0;
+    if (header.n > 512 || !str_cut(&header, ' ', &scheme)) return NULL;
+    if (!str_eq_nocase(scheme, STR("bearer"))) return NULL;
     const struct store_token *t = find(a, str_trim(header));
-    if (!t || t->kind != STORE_TOKEN_API || expired(t, wall_ms)) return 0;
-    return t->user;
+    return t && t->kind == STORE_TOKEN_API && !expired(t, wall_ms) ? t : NULL;
+}
+
+uint32_t auth_user(const struct auth *a, struct str header, int64_t wall_ms)
+{
+    const struct store_token *t = auth_token(a, header, wall_ms);
+    return t ? t->user : 0;
+}
+
+void auth_token_id(const struct store_token *t, char ret[16])
+{
+    text_fmt(ret, 16, "%.*s", AUTH_ID_DIGITS, t->hash);
+}
+
+const struct store_token *auth_by_id(const struct auth *a, struct str id)
+{
+    VEC_EACH(t, &a->tokens) {
+        if (t->kind != STORE_TOKEN_API) continue;
+        if (str_eq(str_n(t->hash, AUTH_ID_DIGITS), id)) return t;
+    }
+    return NULL;
+}
+
+void auth_sweep(struct auth *a, struct store_turn *turn, int64_t wall_ms)
+{
+    for (uint32_t i = a->tokens.n; i-- > 0;) {
+        struct store_token t = a->tokens.v[i];
+        if (!expired(&t, wall_ms)) continue;
+        struct store_op *op = store_turn_op(turn, STORE_REMOVE_TOKEN);
+        bool fits = TEXT_SET(op->u.token_hash, str_of(t.hash));
+        CHECK(fits);
+        auth_remove(a, t.hash);
+    }
 }
 
 const struct store_token *auth_join(const struct auth *a, struct str text, struct str cn,

@@ -32,8 +32,16 @@ bool auth_has_api_token(const struct auth *a);
 void auth_add(struct auth *a, const struct store_token *t); /* or replaces */
 void auth_remove(struct auth *a, const char *hash);
 
-/* The user of an Authorization header, or 0. */
+/* The token of an Authorization header, until the table changes; NULL: none that is valid. */
+const struct store_token *auth_token(const struct auth *a, struct str header, int64_t wall_ms);
+/* Its user, or 0. */
 uint32_t auth_user(const struct auth *a, struct str header, int64_t wall_ms);
+#define AUTH_ID_DIGITS 12
+/* What people call a token by: the first digits of its hash. */
+void auth_token_id(const struct store_token *t, char ret[16]);
+const struct store_token *auth_by_id(const struct auth *a, struct str id); /* of the API; NULL */
+/* Tokens that nobody can use any more leave with this turn. */
+void auth_sweep(struct auth *a, struct store_turn *turn, int64_t wall_ms);
 /* The join token that this text stands for, for this certificate name; NULL: refused. */
 const struct store_token *auth_join(const struct auth *a, struct str text, struct str cn,
                                     int64_t wall_ms);

@@ -14,7 +14,7 @@
 struct event_stream {
     struct manager *m;
     struct http_req *req;
-    uint64_t session; /* 0: all */
+    struct event_filter filter;
     struct event_cursor at;
     bool live;
 };
@@ -50,15 +50,24 @@ static bool send_entry(struct event_stream *s, struct event_cursor at, const str
     return http_sse_event(s->req, str_of(v.id), str_of(v.event), strbuf_str(&b));
 }
 
-static void name_of(struct manager *m, uint64_t id, char ret[SESSION_NAME_MAX + 1])
+/* Whose session an entry is about, and what it is called; owner 0: of none. */
+struct about { uint32_t owner; char name[SESSION_NAME_MAX + 1]; };
+
+static void about_of(struct manager *m, uint64_t id, struct about *ret)
 {
-    ret[0] = '\0';
     const struct world *w = turns_world(m->turns);
-    const struct session *live = id && w ? world_session(w, id) : NULL;
+    const struct session *s = id && w ? world_session(w, id) : NULL;
     struct session stored;
-    if (live) text_clip(ret, SESSION_NAME_MAX + 1, str_of(live->name));
-    else if (id && store_read_session(m->reader, id, &stored, NULL) == 0)
-        text_clip(ret, SESSION_NAME_MAX + 1, str_of(stored.name));
+    *ret = (struct about){.owner = 0};
+    if (id && !s && store_read_session(m->reader, id, &stored, NULL) == 0) s = &stored;
+    if (!s) return;
+    ret->owner = s->user;
+    TEXT_CLIP(ret->name, str_of(s->name));
+}
+
+static bool wanted(const struct event_stream *s, const struct about *about)
+{
+    return s->filter.owner == 0 || s->filter.owner == about->owner;
 }
 
 /* Reads up from the store until the queue is long or the end is reached. */
@@ -67,7 +76,7 @@ static void catch_up(struct event_stream *s)
     bool more = true;
     while (more && !s->live) {
         struct store_events rows = {0};
-        struct store_after after = {s->at.turn, s->at.index, s->session, PAGE};
+        struct store_after after = {s->at.turn, s->at.index, s->filter.session, PAGE};
         struct err err = {0};
         if (store_read_history(s->m->reader, &after, &rows, &err) != 0) {
             log_event(LOG_ERROR, "events.read", LOG_ERR(&err));
@@ -76,9 +85,10 @@ static void catch_up(struct event_stream *s)
             return;
         }
         VEC_EACH(e, &rows.v) {
-            char name[SESSION_NAME_MAX + 1];
-            name_of(s->m, e->history.session, name);
-            more = send_entry(s, (struct event_cursor){e->turn, e->index}, &e->history, name);
+            struct about about;
+            about_of(s->m, e->history.session, &about);
+            s->at = (struct event_cursor){e->turn, e->index};
+            if (wanted(s, &about)) more = send_entry(s, s->at, &e->history, about.name);
         }
         if (rows.v.n < PAGE) s->live = true;
         VEC_DONE(&rows.v);
@@ -122,13 +132,13 @@ static void on_quiet(void *arg)
 
 /* ---- for others ---- */
 
-bool event_follow(struct manager *m, struct http_req *req, uint64_t session,
+bool event_follow(struct manager *m, struct http_req *req, struct event_filter filter,
                   struct event_cursor after)
 {
     struct events *all = &m->events;
     if (all->streams.n >= EVENT_STREAMS_MAX) return false;
     struct event_stream *s = mem_alloc(sizeof(*s));
-    *s = (struct event_stream){.m = m, .req = req, .session = session, .at = after};
+    *s = (struct event_stream){.m = m, .req = req, .filter = filter, .at = after};
     VEC_PUSH(&all->streams, s);
     http_sse_start(req);
     http_req_on_close(req, on_left, s);
@@ -140,30 +150,32 @@ bool event_follow(struct manager *m, struct http_req *req, uint64_t session,
     return true;
 }
 
-/* The name a session has in this turn's own rows, else as name_of. */
-static void name_in(struct manager *m, const struct turn_batch *b, uint64_t id,
-                    char ret[SESSION_NAME_MAX + 1])
+/* As this turn's own rows say, else as about_of. */
+static void about_in(struct manager *m, const struct turn_batch *b, uint64_t id,
+                     struct about *ret)
 {
     VEC_EACH(op, &b->turn.ops) {
         if (op->kind != STORE_PUT_SESSION || op->u.session.id != id) continue;
-        text_clip(ret, SESSION_NAME_MAX + 1, str_of(op->u.session.name));
+        ret->owner = op->u.session.user;
+        TEXT_CLIP(ret->name, str_of(op->u.session.name));
         return;
     }
-    name_of(m, id, ret);
+    about_of(m, id, ret);
 }
 
 static void publish(struct manager *m, const struct turn_batch *b, struct event_cursor at,
                     const struct history *h)
 {
-    char name[SESSION_NAME_MAX + 1] = "";
-    bool named = false;
+    struct about about = {.owner = 0};
+    bool known = false;
     VEC_EACH(p, &m->events.streams) {
         struct event_stream *s = *p;
-        if (!s->live || (s->session && s->session != h->session) || !is_after(at, s->at)) continue;
-        if (!named && h->session) name_in(m, b, h->session, name);
-        named = true;
+        uint64_t only = s->filter.session;
+        if (!s->live || (only && only != h->session) || !is_after(at, s->at)) continue;
+        if (!known && h->session) about_in(m, b, h->session, &about);
+        known = true;
         /* A slow reader goes back to the store: its queue stays short. */
-        if (!send_entry(s, at, h, name)) s->live = false;
+        if (wanted(s, &about) && !send_entry(s, at, h, about.name)) s->live = false;
     }
 }
 

@@ -28,8 +28,12 @@ struct events {
 struct event_cursor { uint64_t turn; uint32_t index; };
 
 bool event_cursor_parse(struct str text, struct event_cursor *ret);
-/* session 0: all.  The request becomes a stream; false when there are too many. */
-bool event_follow(struct manager *m, struct http_req *req, uint64_t session,
+struct event_filter {
+    uint64_t session; /* 0: all */
+    uint32_t owner;   /* 0: any; else entries of this user's sessions alone */
+};
+/* The request becomes a stream; false when there are too many. */
+bool event_follow(struct manager *m, struct http_req *req, struct event_filter filter,
                   struct event_cursor after);
 void event_durable(struct manager *m, const struct turn_batch *b);
 void event_lost(struct manager *m); /* ends all: they resume by their last id */

@@ -26,7 +26,7 @@ const struct route routes[] = {
      api_session_signal, "Send a signal to its running containers."},
     {HTTP_POST, "/api/v1/sessions/{id}/tickets", P, GATE_TOKEN, OBJECT_SESSION, ACTION_LOGS, true,
      api_session_ticket, "A short-lived permission to read logs, exec or attach by the proxy."},
-    {HTTP_GET, "/api/v1/queue", P, GATE_TOKEN, OBJECT_SESSION, ACTION_LIST, true, api_queue_list,
+    {HTTP_GET, "/api/v1/queue", P, GATE_TOKEN, OBJECT_QUEUE, ACTION_LIST, true, api_queue_list,
      "What waits, in scheduling order, with the reason: ?group= &limit= &cursor=."},
     {HTTP_GET, "/api/v1/nodes", P, GATE_TOKEN, OBJECT_NODE, ACTION_LIST, true, api_node_list,
      "Nodes by name."},
@@ -44,9 +44,43 @@ const struct route routes[] = {
      api_group_show, "One group."},
     {HTTP_PUT, "/api/v1/groups/{id}", P, GATE_TOKEN, OBJECT_GROUP, ACTION_UPDATE, true,
      api_group_put, "Make or change a group; what is absent stays as it is."},
+    {HTTP_GET, "/api/v1/domains", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_LIST, true,
+     api_domain_list, "Domains, their limits and what they use."},
+    {HTTP_POST, "/api/v1/domains", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_CREATE, true,
+     api_domain_create, "Make a domain."},
+    {HTTP_GET, "/api/v1/domains/{id}", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_READ, true,
+     api_domain_show, "One domain."},
+    {HTTP_PATCH, "/api/v1/domains/{id}", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_UPDATE, true,
+     api_domain_update, "Change its limits; what is absent stays."},
+    {HTTP_GET, "/api/v1/projects", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_LIST, true,
+     api_project_list, "Projects, their limits and what they use."},
+    {HTTP_POST, "/api/v1/projects", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_CREATE, true,
+     api_project_create, "Make a project."},
+    {HTTP_GET, "/api/v1/projects/{id}", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_READ, true,
+     api_project_show, "One project."},
+    {HTTP_PATCH, "/api/v1/projects/{id}", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_UPDATE, true,
+     api_project_update, "Change its limits; what is absent stays."},
+    {HTTP_GET, "/api/v1/users", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_LIST, true, api_user_list,
+     "Users, their limits and what they use."},
+    {HTTP_POST, "/api/v1/users", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_CREATE, true,
+     api_user_create, "Make a user."},
+    {HTTP_GET, "/api/v1/users/{id}", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_READ, true,
+     api_user_show, "One user; a member itself alone."},
+    {HTTP_PATCH, "/api/v1/users/{id}", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_UPDATE, true,
+     api_user_update, "Change role, ids, limits, or disable it; what is absent stays."},
+    {HTTP_GET, "/api/v1/users/{id}/tokens", P, GATE_TOKEN, OBJECT_TOKEN, ACTION_LIST, true,
+     api_token_list, "A user's tokens, without their secrets."},
+    {HTTP_POST, "/api/v1/users/{id}/tokens", P, GATE_TOKEN, OBJECT_TOKEN, ACTION_CREATE, true,
+     api_token_create, "Make a token; it is shown in this answer and never again."},
+    {HTTP_DELETE, "/api/v1/tokens/{id}", P, GATE_TOKEN, OBJECT_TOKEN, ACTION_DELETE, true,
+     api_token_revoke, "Revoke a token at once."},
+    {HTTP_GET, "/api/v1/whoami", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_READ, true, api_whoami,
+     "Whose token this is."},
+    {HTTP_GET, "/api/v1/quota", P, GATE_TOKEN, OBJECT_ACCOUNT, ACTION_READ, true, api_quota,
+     "Limits and use at each level: ?user= &project=."},
     {HTTP_GET, "/api/v1/events", P, GATE_TOKEN, OBJECT_EVENT, ACTION_LIST, true, api_event_stream,
      "Server-sent events, resumable by Last-Event-ID: ?session=."},
-    {HTTP_POST, "/api/v1/tokens/join", P, GATE_TOKEN, OBJECT_TOKEN, ACTION_CREATE, true,
+    {HTTP_POST, "/api/v1/tokens/join", P, GATE_TOKEN, OBJECT_NODE, ACTION_CREATE, true,
      api_join_token, "A token with which one node or proxy may join."},
     {HTTP_GET, "/api/v1/version", P, GATE_TOKEN, OBJECT_CLUSTER, ACTION_READ, false, api_version,
      "Version, protocol, cluster and store incarnation."},
@@ -137,14 +171,14 @@ static bool pass_token(struct api_call *c)
     struct world *w = turns_world(m->turns);
     if (!w && m->auth.tokens.n == 0) return refuse_loading(m, c->req);
     c->user = auth_user(&m->auth, http_header(c->req, "Authorization"), net_wall_ms());
-    if (c->user == 0) {
+    const struct user *u = w && c->user ? world_user(w, c->user) : NULL;
+    if (c->user == 0 || (u && u->disabled)) {
         http_reply_header(c->req, "WWW-Authenticate", STR("Bearer"));
         answer_now(m, c->req, 401, "unauthorized", "",
                    "a valid token is needed: Authorization: Bearer TOKEN");
         return false;
     }
     if (!w) return true; /* what does not need the world says nothing about objects */
-    const struct user *u = world_user(w, c->user);
     if (u && access_allows(u->role, c->route->kind, c->route->action)) return true;
     char text[128];
     text_fmt(text, sizeof(text), "this needs the permission to %s %s",

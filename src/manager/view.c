@@ -2,6 +2,7 @@
 #include "manager/view.h"
 #include <stdlib.h>
 #include "base/check.h"
+#include "core/access.h"
 #include "core/explain.h"
 #include "core/model/pool.h"
 
@@ -120,6 +121,15 @@ static void sort_nodes(struct wire_texts *nodes)
     if (nodes->n > 1) qsort(nodes->v, nodes->n, sizeof(nodes->v[0]), by_natural_name);
 }
 
+/* As `user` may read it. */
+static void explain(const struct world *w, uint32_t user, const struct session *s,
+                    struct why *ret)
+{
+    explain_session(w, s, ret);
+    const struct session *b = ret->blocker ? world_session(w, ret->blocker) : NULL;
+    ret->blocker_hidden = b && !view_may_read(w, user, b);
+}
+
 void view_live(const struct manager *m, const struct session *s, struct session_view *ret)
 {
     const struct world *w = turns_world(m->turns);
@@ -131,7 +141,7 @@ void view_live(const struct manager *m, const struct session *s, struct session_
     }
     sort_nodes(&ret->nodes);
     struct why why;
-    explain_session(w, s, &why);
+    explain(w, s->user, s, &why);
     struct strbuf b;
     strbuf_init(&b, 4096);
     explain_text(w, s, &why, &b);
@@ -177,11 +187,12 @@ static void why_names(const struct session *s, struct why_view *v)
     v->failed_starts = s->failed_starts;
 }
 
-void view_why(const struct manager *m, const struct session *s, struct why_view *ret)
+void view_why(const struct manager *m, uint32_t user, const struct session *s,
+              struct why_view *ret)
 {
     const struct world *w = turns_world(m->turns);
     struct why why;
-    explain_session(w, s, &why);
+    explain(w, user, s, &why);
     why_names(s, ret);
     ret->kind = why.kind;
     struct strbuf b;
@@ -189,7 +200,7 @@ void view_why(const struct manager *m, const struct session *s, struct why_view 
     explain_text(w, s, &why, &b);
     TEXT_CLIP(ret->text, strbuf_str(&b));
     strbuf_done(&b);
-    put_session_id(ret->blocker, why.blocker);
+    put_session_id(ret->blocker, why.blocker_hidden ? 0 : why.blocker);
     ret->place = why.place;
     ret->queue_length = why.queue_length;
     ret->nodes = why.nodes;
@@ -224,8 +235,11 @@ static const char *node_state(const struct node *n)
     return n->cordoned ? "cordoned" : "ready";
 }
 
-static void view_devices(const struct world *w, const struct node *n, struct node_view *v)
+static void view_devices(const struct world *w, uint32_t user, const struct node *n,
+                         struct node_view *v)
 {
+    const struct user *who = world_user(w, user);
+    bool all = who && access_of(who->role, OBJECT_SESSION, ACTION_READ) == ACCESS_ALL;
     v->n_devices = n->n_devices;
     for (uint32_t i = 0; i < n->n_devices; i++) {
         const struct device *d = &n->devices[i];
@@ -239,13 +253,19 @@ static void view_devices(const struct world *w, const struct node *n, struct nod
         if (d->simulated) v->simulated = true;
     }
     for (const struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
+        const struct session *s = world_session(w, a->ref.session);
+        bool named = all || (s && view_may_read(w, user, s));
         v->sessions++;
-        for (uint32_t i = 0; i < n->n_devices; i++)
-            if (a->devices & (1u << i)) put_session_id(v->devices[i].session, a->ref.session);
+        for (uint32_t i = 0; i < n->n_devices; i++) {
+            if (!(a->devices & (1u << i))) continue;
+            if (named) put_session_id(v->devices[i].session, a->ref.session);
+            else TEXT_CLIP(v->devices[i].session, STR("other"));
+        }
     }
 }
 
-void view_node(const struct manager *m, const struct node *n, struct node_view *ret)
+void view_node(const struct manager *m, uint32_t user, const struct node *n,
+               struct node_view *ret)
 {
     const struct world *w = turns_world(m->turns);
     wire_init(&wire_node_view, ret);
@@ -258,7 +278,7 @@ void view_node(const struct manager *m, const struct node *n, struct node_view *
     ret->unreachable = n->unreachable;
     view_slots(&n->capacity, &ret->capacity);
     view_slots(&n->used, &ret->used);
-    view_devices(w, n, ret);
+    view_devices(w, user, n, ret);
     int64_t silent_ms = turns_core_ms(m->turns) - n->heard_ms;
     ret->silent_ms = silent_ms > 0 ? silent_ms : 0;
     TEXT_CLIP(ret->data_addr, str_of(n->data_addr));
@@ -281,7 +301,18 @@ void view_group(const struct manager *m, const struct group *g, struct group_vie
     wire_init(&wire_group_view, ret);
     ret->id = g->id;
     TEXT_CLIP(ret->name, str_of(g->name));
+    ret->order = g->order;
     ret->on_blocked = g->on_blocked;
+    ret->reserve_depth = g->reserve_depth;
+    ret->test_depth = g->test_depth;
+    ret->undated_ms = g->undated_ms;
+    ret->lower_after = g->lower_after;
+    ret->lower_by = g->lower_by;
+    ret->strategy = g->strategy;
+    ret->preempt = g->preempt;
+    ret->time_max_ms = g->time_max_ms;
+    for (uint32_t i = 0; i < g->n_projects; i++)
+        wire_texts_add(&ret->projects, str_of(world_project(w, g->projects[i])->name));
     ret->time_limit_batch_ms = g->time_limit_ms[KIND_BATCH];
     ret->time_limit_interactive_ms = g->time_limit_ms[KIND_INTERACTIVE];
     ret->time_limit_service_ms = g->time_limit_ms[KIND_SERVICE];

@@ -5,6 +5,7 @@
 #ifndef MANAGER_VIEW_H
 #define MANAGER_VIEW_H
 #include "manager/manager.h"
+#include "wire/accounts.h"
 #include "wire/objects.h"
 
 /* Views own parts: wire_free with their table.  `ret` is overwritten. */
@@ -14,12 +15,22 @@ int view_stored(struct manager *m, const struct session *s, struct session_view 
                 struct err *err);
 /* Adds the submission document, from memory or the store; absent when neither has it. */
 void view_add_spec(struct manager *m, uint64_t session, struct session_view *v);
-void view_node(const struct manager *m, const struct node *n, struct node_view *ret);
+/* `user` reads it: sessions that it may not read have no name there. */
+void view_node(const struct manager *m, uint32_t user, const struct node *n,
+               struct node_view *ret);
 void view_group(const struct manager *m, const struct group *g, struct group_view *ret);
 void view_event(struct manager *m, uint64_t turn, uint32_t index, const struct history *h,
                 const char *session_name, struct event_view *ret);
-void view_why(const struct manager *m, const struct session *s, struct why_view *ret);
+/* `user` reads it: a blocker that it may not read has no name. */
+void view_why(const struct manager *m, uint32_t user, const struct session *s,
+              struct why_view *ret);
 void view_why_ended(const struct session *s, struct why_view *ret);
+/* Whether `user` may read the session. */
+bool view_may_read(const struct world *w, uint32_t user, const struct session *s);
+void view_usage(const struct usage *u, struct usage_view *ret);
+void view_domain(const struct world *w, const struct domain *d, struct domain_view *ret);
+void view_project(const struct world *w, const struct project *p, struct project_view *ret);
+void view_user(const struct world *w, const struct user *u, struct user_view *ret);
 void view_slots(const struct slots *s, struct slots_view *ret);
 /* How it ended, in words: "failed, exit code 3 (...)". */
 void view_end_text(const struct session *s, char *dst, size_t cap);

@@ -10,6 +10,7 @@ struct watch {
     struct manager *m;
     struct http_req *req;
     uint64_t session;
+    uint32_t user; /* who asks */
     enum watch_for what;
     struct net_timer *timer;
     struct watch *next;
@@ -82,7 +83,7 @@ static struct http_req *finish(struct watch *w)
 static void show(struct watch *w)
 {
     struct manager *m = w->m;
-    struct session_ref ref = {.id = w->session};
+    struct session_ref ref = {.id = w->session, .user = w->user};
     struct http_req *req = finish(w);
     http_req_on_close(req, NULL, NULL);
     session_show_later(m, req, &ref);
@@ -99,11 +100,11 @@ static void on_left(struct http_req *req, void *arg)
 
 /* ---- for others ---- */
 
-void watch_add(struct manager *m, struct http_req *req, uint64_t session, enum watch_for what,
-               int64_t timeout_ms)
+void watch_add(struct manager *m, struct http_req *req, const struct session *s, uint32_t user,
+               enum watch_for what, int64_t timeout_ms)
 {
     struct watch *w = mem_alloc(sizeof(*w));
-    *w = (struct watch){.m = m, .req = req, .session = session, .what = what};
+    *w = (struct watch){.m = m, .req = req, .session = s->id, .user = user, .what = what};
     w->timer = net_timer_new(m->loop, on_timeout, w);
     net_timer_set(w->timer, timeout_ms, 0);
     http_req_on_close(req, on_left, w);

@@ -23,9 +23,9 @@ struct watches {
 bool watch_parse(struct str text, enum watch_for *ret);
 /* Has a session that is like this got there? */
 bool watch_reached(enum watch_for what, const struct session *s);
-/* Answers the session's view when it is there, or at the timeout as it is then. */
-void watch_add(struct manager *m, struct http_req *req, uint64_t session, enum watch_for what,
-               int64_t timeout_ms);
+/* Answers `user` the session's view when it is there, or at the timeout as it is then. */
+void watch_add(struct manager *m, struct http_req *req, const struct session *s, uint32_t user,
+               enum watch_for what, int64_t timeout_ms);
 void watch_durable(struct manager *m, const struct turn_batch *b);
 void watch_lost(struct manager *m); /* all are told to ask again */
 

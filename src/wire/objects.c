@@ -392,9 +392,69 @@ static const struct wire_field ticket_answer_fields[] = {
 const struct wire_table wire_ticket_answer =
     WIRE_TABLE("ticket", struct ticket_answer, ticket_answer_fields);
 
+/* Words of a field that may be absent: its value is 0 then. */
+static const struct wire_name given_order[] = {
+    {0, ""}, {ORDER_FIFO, "fifo"}, {ORDER_LIFO, "lifo"}, {0, NULL},
+};
+static const struct wire_name given_blocked[] = {
+    {0, ""}, {BLOCKED_STOP, "stop"}, {BLOCKED_SKIP, "skip"}, {BLOCKED_BACKFILL, "backfill"},
+    {0, NULL},
+};
+static const struct wire_name given_mode[] = {
+    {0, ""}, {PREEMPT_TERMINATE, "terminate"}, {PREEMPT_REQUEUE, "requeue"}, {0, NULL},
+};
+static const struct wire_name given_scope[] = {
+    {0, ""}, {SCOPE_USER, "user"}, {SCOPE_PROJECT, "project"}, {SCOPE_DOMAIN, "domain"},
+    {SCOPE_GROUP, "group"}, {0, NULL},
+};
+static const struct wire_name given_victims[] = {
+    {0, ""}, {VICTIM_NEWEST, "newest"}, {VICTIM_OLDEST, "oldest"}, {VICTIM_SMALLEST, "smallest"},
+    {VICTIM_FEWEST, "fewest"}, {0, NULL},
+};
+
+static const struct wire_field preempt_request_fields[] = {
+    WIRE_F_ENUM(struct preempt_request, enabled, "enabled", names_choice, .flags = WIRE_OMIT,
+                .doc = "yes: others may have to make room."),
+    WIRE_F_ENUM(struct preempt_request, mode, "mode", given_mode, .flags = WIRE_OMIT,
+                .doc = "What happens to them: terminate or requeue."),
+    WIRE_F_ENUM(struct preempt_request, scope, "scope", given_scope, .flags = WIRE_OMIT,
+                .doc = "Whose: of the same user, project or domain, or of the group."),
+    WIRE_F_ENUM(struct preempt_request, order, "order", given_victims, .flags = WIRE_OMIT,
+                .doc = "Who first, of equal priority."),
+    WIRE_F_I64(struct preempt_request, min_runtime_ms, "min_runtime_ms", .alias = "min_runtime",
+               .flags = WIRE_OMIT | WIRE_DURATION, .min = 0, .max = YEARS_MS, .def = -1,
+               .doc = "Nobody before it ran so long."),
+};
+static const struct wire_table preempt_request_table =
+    WIRE_TABLE("preemption", struct preempt_request, preempt_request_fields);
+
 static const struct wire_field group_request_fields[] = {
-    WIRE_F_ENUM(struct group_request, on_blocked, "on_blocked", names_on_blocked,
+    WIRE_F_ENUM(struct group_request, order, "order", given_order, .flags = WIRE_OMIT,
+                .doc = "Inside a priority."),
+    WIRE_F_ENUM(struct group_request, on_blocked, "on_blocked", given_blocked,
                 .flags = WIRE_OMIT, .doc = "What a blocked head does to those behind it."),
+    WIRE_F_U32(struct group_request, reserve_depth, "reserve_depth", .flags = WIRE_OMIT, .min = 1,
+               .max = GROUP_RESERVE_ALL,
+               .doc = "backfill: blocked sessions that are promised room; 4294967295: all."),
+    WIRE_F_U32(struct group_request, test_depth, "test_depth", .flags = WIRE_OMIT, .min = 1,
+               .max = UINT32_MAX, .doc = "backfill: searches for those behind, a pass."),
+    WIRE_F_I64(struct group_request, undated_ms, "undated_ms", .alias = "undated_after",
+               .flags = WIRE_OMIT | WIRE_DURATION, .min = 0, .max = SESSION_TIME_MAX_MS,
+               .def = -1, .doc = "backfill: a head that cannot be dated then holds others back."),
+    WIRE_F_I64(struct group_request, lower_after, "lower_after", .flags = WIRE_OMIT, .min = 0,
+               .max = UINT32_MAX, .def = -1,
+               .doc = "stop: failed attempts before a head's priority is lowered; 0: never."),
+    WIRE_F_I64(struct group_request, lower_by, "lower_by", .flags = WIRE_OMIT, .min = 0,
+               .max = SESSION_PRIORITY_MAX, .def = -1, .doc = "stop: by how much."),
+    WIRE_F_ENUM(struct group_request, strategy, "strategy", names_place_strategy_or_none,
+                .flags = WIRE_OMIT, .doc = "Which of the nodes with room."),
+    WIRE_F_OBJECT(struct group_request, preempt, "preempt", &preempt_request_table,
+                  .flags = WIRE_OMIT, .doc = "Making room for higher priorities."),
+    WIRE_F_I64(struct group_request, time_max_ms, "time_max_ms", .alias = "time_max",
+               .flags = WIRE_OMIT | WIRE_DURATION, .min = 0, .max = SESSION_TIME_MAX_MS,
+               .def = -1, .doc = "The longest that a session may ask for; 0: no bound."),
+    WIRE_F_TEXTS(struct group_request, projects, "projects", GROUP_PROJECTS_MAX, 2048,
+                 .flags = WIRE_OMIT, .doc = "That may use it; \"*\" alone: all."),
     WIRE_F_I64(struct group_request, time_limit_batch_ms, "time_limit_batch_ms",
                .alias = "time_limit_batch", .flags = WIRE_OMIT | WIRE_DURATION, .min = 0,
                .max = YEARS_MS, .def = -1, .doc = "Default for batch sessions; 0: none."),

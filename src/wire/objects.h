@@ -83,9 +83,22 @@ struct stop_request { int64_t grace_ms; };  /* -1: the session's own */
 struct signal_request { char signal[16]; }; /* "INT", "SIGINT" or "2" */
 struct ticket_request { char action[16]; uint32_t member; }; /* "logs", "exec", "attach" */
 struct ticket_answer { char *ticket; char proxy_url[256]; char expires_at[WIRE_TIME_TEXT]; };
+struct preempt_request {
+    enum choice enabled;
+    enum preempt_mode mode;
+    enum preempt_scope scope;
+    enum preempt_order order;
+    int64_t min_runtime_ms;
+};
 struct group_request { /* PUT: what is absent stays as it is (0 / -1) */
+    enum queue_order order;
     enum on_blocked on_blocked;
-    int64_t time_limit_batch_ms, time_limit_interactive_ms, time_limit_service_ms;
+    uint32_t reserve_depth, test_depth; /* 0: absent; GROUP_RESERVE_ALL: all */
+    int64_t undated_ms, lower_after, lower_by;
+    enum place_strategy strategy;
+    struct preempt_request preempt;
+    int64_t time_limit_batch_ms, time_limit_interactive_ms, time_limit_service_ms, time_max_ms;
+    struct wire_texts projects; /* n 0: absent; "*" alone: everybody */
 };
 extern const struct wire_table wire_forget_request, wire_stop_request, wire_signal_request,
     wire_ticket_request,
@@ -149,8 +162,17 @@ struct node_view {
 struct group_view {
     uint32_t id;
     char name[64];
+    enum queue_order order;
     enum on_blocked on_blocked;
+    uint32_t reserve_depth, test_depth;
+    int64_t undated_ms;
+    uint32_t lower_after;
+    int32_t lower_by;
+    enum place_strategy strategy;
+    struct preempt_policy preempt;
     int64_t time_limit_batch_ms, time_limit_interactive_ms, time_limit_service_ms; /* 0: none */
+    int64_t time_max_ms;         /* 0: no bound */
+    struct wire_texts projects;  /* that may use it; n 0: all */
     uint32_t nodes, pending, live;
 };
 struct event_view {              /* a line of history */

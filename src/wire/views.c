@@ -112,9 +112,25 @@ static const struct wire_field node_fields[] = {
 };
 const struct wire_table wire_node_view = WIRE_TABLE("node", struct node_view, node_fields);
 
+static const struct wire_field preempt_fields[] = {
+    WIRE_F_BOOL(struct preempt_policy, enabled, "enabled", .doc = "Others may have to make room."),
+    WIRE_F_ENUM(struct preempt_policy, mode, "mode", names_preempt_mode, .def = PREEMPT_TERMINATE,
+                .doc = "What happens to them."),
+    WIRE_F_ENUM(struct preempt_policy, scope, "scope", names_preempt_scope, .def = SCOPE_USER,
+                .doc = "Whose."),
+    WIRE_F_ENUM(struct preempt_policy, order, "order", names_preempt_order, .def = VICTIM_NEWEST,
+                .doc = "Who first, of equal priority."),
+    WIRE_F_I64(struct preempt_policy, min_runtime_ms, "min_runtime_ms",
+               .doc = "Nobody before it ran so long."),
+};
+static const struct wire_table preempt_table =
+    WIRE_TABLE("preemption", struct preempt_policy, preempt_fields);
+
 static const struct wire_field group_fields[] = {
     WIRE_F_U32(struct group_view, id, "id", .doc = "Number."),
     WIRE_F_TEXT(struct group_view, name, "name", .flags = WIRE_REQUIRED, .doc = "Name."),
+    WIRE_F_ENUM(struct group_view, order, "order", names_queue_order, .def = ORDER_FIFO,
+                .doc = "Inside a priority."),
     WIRE_F_ENUM(struct group_view, on_blocked, "on_blocked", names_on_blocked,
                 .def = BLOCKED_BACKFILL, .doc = "What a blocked head does to those behind it."),
     WIRE_F_I64(struct group_view, time_limit_batch_ms, "time_limit_batch_ms", .doc = "0: none."),
@@ -122,6 +138,23 @@ static const struct wire_field group_fields[] = {
                .doc = "0: none."),
     WIRE_F_I64(struct group_view, time_limit_service_ms, "time_limit_service_ms",
                .doc = "0: none."),
+    WIRE_F_I64(struct group_view, time_max_ms, "time_max_ms", .doc = "0: no bound."),
+    WIRE_F_U32(struct group_view, reserve_depth, "reserve_depth", .def = GROUP_RESERVE_DEPTH,
+               .doc = "Blocked sessions that are promised room; 4294967295: all."),
+    WIRE_F_U32(struct group_view, test_depth, "test_depth", .def = GROUP_TEST_DEPTH,
+               .doc = "Searches for those behind, a pass."),
+    WIRE_F_I64(struct group_view, undated_ms, "undated_ms", .def = GROUP_UNDATED_MS,
+               .doc = "A head that cannot be dated then holds others back."),
+    WIRE_F_U32(struct group_view, lower_after, "lower_after", .def = GROUP_LOWER_AFTER,
+               .doc = "Failed attempts; 0: never lowered."),
+    WIRE_F_I32(struct group_view, lower_by, "lower_by", .def = GROUP_LOWER_BY,
+               .doc = "Of its priority."),
+    WIRE_F_ENUM(struct group_view, strategy, "strategy", names_place_strategy,
+                .def = STRATEGY_CONCENTRATED, .doc = "Which of the nodes with room."),
+    WIRE_F_OBJECT(struct group_view, preempt, "preempt", &preempt_table,
+                  .doc = "Making room for higher priorities."),
+    WIRE_F_TEXTS(struct group_view, projects, "projects", GROUP_PROJECTS_MAX, 2048,
+                 .doc = "That may use it; empty: all."),
     WIRE_F_U32(struct group_view, nodes, "nodes", .doc = "How many."),
     WIRE_F_U32(struct group_view, pending, "pending", .doc = "Sessions that wait."),
     WIRE_F_U32(struct group_view, live, "live", .doc = "Sessions that have not ended."),

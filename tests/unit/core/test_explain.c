@@ -164,6 +164,39 @@ static void names(void **state)
     lab_free(l);
 }
 
+/* Who may not read the blocker hears its kind, its size and since when. */
+static void a_hidden_blocker(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    uint32_t other = lab_project(l, 1, "other");
+    struct session req = lab_request(2, 1, 1, 1);
+    (void)lab_join(l, "n1", 2, 4, 2);
+    (void)lab_run(l, &req);
+    uint64_t head = lab_run(l, &req);
+    lab_settle(l);
+    req = lab_request(1, 1, 1, 0);
+    for (int near = 0; near < 2; near++) {
+        struct strbuf b;
+        struct why why;
+        req.project = near ? 1 : other;
+        const struct session *s = world_session(l->w, lab_run(l, &req));
+        lab_tick(l, 60000);
+        explain_session(l->w, s, &why);
+        assert_int_equal(why.blocker, head);
+        why.blocker_hidden = true;
+        strbuf_init(&b, 1024);
+        explain_text(l->w, s, &why, &b);
+        const char *wanted = near ? "waits behind a batch session of another user (2 CPU, 2 GiB "
+                                    "memory, 2 GPU), waiting for 2 min, which is ahead"
+                                  : "waits behind a batch session of another project (2 CPU, 2 GiB "
+                                    "memory, 2 GPU), waiting for 1 min, which is ahead";
+        if (!str_starts(strbuf_str(&b), str_of(wanted))) fail_msg("%s", b.p);
+        strbuf_done(&b);
+    }
+    lab_free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +208,7 @@ int main(void)
         cmocka_unit_test(waiting_after_a_failure),
         cmocka_unit_test(many_members_are_not_all_named),
         cmocka_unit_test(names),
+        cmocka_unit_test(a_hidden_blocker),
     };
     return RUN(tests);
 }

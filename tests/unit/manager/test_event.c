@@ -1,5 +1,6 @@
 /* tests/unit/manager/test_event.c - followers: order, resumption, slow readers. */
 #include "harness.h"
+#include "wire/accounts.h"
 
 struct follower {
     struct rig *r;
@@ -46,14 +47,15 @@ static void on_end(void *arg, const struct err *err)
     f->ended = f->headed = true;
 }
 
-static void follow(struct rig *r, struct follower *f, const char *target, const char *last)
+static void follow_as(struct rig *r, struct follower *f, const char *token, const char *target,
+                      const char *last)
 {
     static const struct http_stream_ops ops = {on_head, on_data, on_end};
     char auth[AUTH_TOKEN_TEXT + 16];
     memset(f, 0, sizeof(*f));
     f->r = r;
     f->sse = http_sse_new(65536, on_event, f);
-    text_fmt(auth, sizeof(auth), "Bearer %s", r->token);
+    text_fmt(auth, sizeof(auth), "Bearer %s", token);
     struct http_header headers[2] = {{STR("Authorization"), str_of(auth)},
                                      {STR("Last-Event-ID"), str_of(last)}};
     struct http_request rq = {.method = "GET", .target = str_of(target), .headers = headers,
@@ -61,6 +63,11 @@ static void follow(struct rig *r, struct follower *f, const char *target, const 
     f->call = http_call_stream(r->people, &rq, &ops, f);
     rig_wait(r, &f->headed);
     assert_int_equal(f->status, 200);
+}
+
+static void follow(struct rig *r, struct follower *f, const char *target, const char *last)
+{
+    follow_as(r, f, r->token, target, last);
 }
 
 static void follow_until(struct follower *f, uint32_t n)
@@ -204,6 +211,46 @@ static void test_cursors(void **state)
     }
 }
 
+static void submit_as(struct rig *r, const char *token)
+{
+    AUTO_REPLY struct reply p;
+    struct call c = {.method = "POST", .target = "/api/v1/sessions", .token = token,
+                     .body = "{\"command\":[\"x\"]}"};
+    assert_int_equal(rig_call(r, &c, &p), 201);
+}
+
+/* A member hears of its own sessions alone, read up and live. */
+static void test_a_members_own(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct follower f, all;
+    struct token_view v;
+    AUTO_REPLY struct reply user;
+    AUTO_REPLY struct reply token;
+    rig_open(&r);
+    struct call make = {.method = "POST", .target = "/api/v1/users", .body = "{\"name\":\"bob\"}"};
+    struct call give = {.method = "POST", .target = "/api/v1/users/bob/tokens"};
+    assert_int_equal(rig_call(&r, &make, &user), 201);
+    assert_int_equal(rig_call(&r, &give, &token), 201);
+    assert_int_equal(wire_parse(&wire_token_view, strbuf_str(&token.body), &v, NULL), 0);
+    submit_as(&r, r.token);
+    submit_as(&r, v.token);
+    follow_as(&r, &f, v.token, "/api/v1/events", "0.0");
+    follow(&r, &all, "/api/v1/events", "0.0");
+    submit_as(&r, r.token);
+    submit_as(&r, v.token);
+    follow_until(&f, 2);
+    follow_until(&all, 5); /* bob was added, four were submitted */
+    assert_int_equal(f.ids.n, 2);
+    assert_string_equal(f.ids.v[0], all.ids.v[2]);
+    assert_string_equal(f.ids.v[1], all.ids.v[4]);
+    follower_done(&f);
+    follower_done(&all);
+    wire_free(&wire_token_view, &v);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_a_slow_reader_costs_little_and_misses_nothing),
         cmocka_unit_test(test_lost_turns_end_the_stream),
         cmocka_unit_test(test_cursors),
+        cmocka_unit_test(test_a_members_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

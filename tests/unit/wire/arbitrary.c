@@ -14,7 +14,11 @@ const struct wire_table *const all_tables[] = {
     &wire_node_list, &wire_group_list, &wire_event_list, &wire_queue_list, &wire_join_request,
     &wire_join_answer, &wire_exec_request, &wire_carry_end, &wire_sync_request, &wire_sync_answer,
     &wire_sync_info, &wire_sync_body, &wire_row_session, &wire_row_alloc, &wire_row_node,
-    &wire_row_group, &wire_row_domain, &wire_row_project, &wire_row_user, &wire_row_history, NULL,
+    &wire_domain_request, &wire_project_request, &wire_user_request, &wire_domain_view,
+    &wire_project_view, &wire_user_view, &wire_domain_list, &wire_project_list, &wire_user_list,
+    &wire_token_request, &wire_token_view, &wire_token_list, &wire_quota_view, &wire_quota_list,
+    &wire_whoami_view, &wire_row_group, &wire_row_domain,
+    &wire_row_project, &wire_row_user, &wire_row_history, NULL,
 };
 
 /* A text of min..max bytes; plain: of lower-case letters alone. */

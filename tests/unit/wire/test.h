@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "wire/accounts.h"
 #include "wire/objects.h"
 #include "wire/rows.h"
 #include "wire/sync.h"

@@ -25,6 +25,15 @@ static void words_are_those_of_the_core(void **state)
          session_outcome_name);
     SAME(names_session_kind, enum session_kind, KIND_BATCH, SESSION_KINDS, session_kind_name);
     SAME(names_member_phase, enum member_phase, MEMBER_NONE, MEMBER_PHASES, member_phase_name);
+    SAME(names_queue_order, enum queue_order, ORDER_FIFO, ORDER_LIFO + 1, queue_order_name);
+    SAME(names_place_strategy, enum place_strategy, STRATEGY_CONCENTRATED, PLACE_STRATEGIES,
+         place_strategy_name);
+    SAME(names_preempt_mode, enum preempt_mode, PREEMPT_TERMINATE, PREEMPT_MODES,
+         preempt_mode_name);
+    SAME(names_preempt_scope, enum preempt_scope, SCOPE_USER, PREEMPT_SCOPES,
+         preempt_scope_name);
+    SAME(names_preempt_order, enum preempt_order, VICTIM_NEWEST, PREEMPT_ORDERS,
+         preempt_order_name);
     SAME(names_on_blocked, enum on_blocked, BLOCKED_STOP, BLOCKED_KINDS, on_blocked_name);
     SAME(names_history, enum history_what, HISTORY_SUBMITTED, HISTORY_KINDS, history_name);
     SAME(names_why_kind, enum why_kind, WHY_NONE, WHY_KINDS, why_kind_name);
