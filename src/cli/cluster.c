@@ -1,47 +1,12 @@
-/* cli/cluster.c - `rota node` and `rota group`: machines and how they are shared. */
+/* cli/cluster.c - `rota node`: machines. */
 #include <stdlib.h>
 
 #include "base/fmt.h"
 #include "cli/args.h"
 #include "cli/list.h"
 #include "cli/say.h"
+#include "cli/sub.h"
 #include "cli/table.h"
-
-/* "rota node ls" -> the table's row for "ls"; shifts argv so that it stands first. */
-struct sub {
-    const char *name, *summary;
-    int (*run)(int argc, char **argv);
-};
-
-static int run_sub(const struct sub *subs, const char *verb, int argc, char **argv)
-{
-    const char *known[16];
-    size_t n = 0;
-    char name[64];
-    bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-    for (const struct sub *s = subs; s->name; s++) {
-        known[n++] = s->name;
-        if (argc < 2 || strcmp(argv[1], s->name) != 0) continue;
-        text_fmt(name, sizeof(name), "rota %s %s", verb, s->name);
-        argv[1] = name;
-        return s->run(argc - 1, argv + 1);
-    }
-    known[n] = NULL;
-    AUTO_STRBUF struct strbuf b;
-    strbuf_init(&b, 8192);
-    strbuf_fmt(&b, "Usage: rota %s VERB [ARG...]\n\n", verb);
-    for (const struct sub *s = subs; s->name; s++)
-        strbuf_fmt(&b, "  %-9s %s\n", s->name, s->summary);
-    strbuf_fmt(&b, "\n`rota %s VERB --help` says more.\n", verb);
-    if (help) return say_out(strbuf_str(&b)), 0;
-    const char *near = argc > 1 ? verb_nearest(argv[1], known) : NULL;
-    if (near) say("there is no verb '%s %s': did you mean `rota %s %s`?", verb, argv[1], verb,
-                  near);
-    else if (argc > 1) say("there is no verb '%s %s': `rota %s --help` lists them", verb, argv[1],
-                           verb);
-    else (void)say_write_all(2, strbuf_str(&b));
-    return EXIT_USAGE;
-}
 
 /* ---- nodes ---- */
 
@@ -293,127 +258,5 @@ int verb_node(int argc, char **argv)
         {"token", "make a token with which a machine joins", node_token},
         {NULL, NULL, NULL},
     };
-    return run_sub(subs, "node", argc, argv);
-}
-
-/* ---- groups ---- */
-
-static const struct table_column group_columns[] = {
-    {"GROUP", 0}, {"NODES", COL_RIGHT}, {"LIVE", COL_RIGHT}, {"PENDING", COL_RIGHT},
-    {"ON-BLOCKED", 0}, {"BATCH LIMIT", COL_RIGHT}, {"INTERACTIVE LIMIT", COL_RIGHT | COL_WIDE},
-    {"SERVICE LIMIT", COL_RIGHT | COL_WIDE}, {NULL, 0},
-};
-
-static void put_limit(struct table *t, int64_t ms)
-{
-    AUTO_STRBUF struct strbuf b;
-    strbuf_init(&b, 64);
-    if (ms > 0) fmt_duration(&b, ms);
-    else strbuf_puts(&b, "none");
-    table_put(t, strbuf_str(&b));
-}
-
-static void group_row(struct table *t, const void *item)
-{
-    const struct group_view *v = item;
-    table_put(t, str_of(v->name));
-    table_putf(t, "%u", v->nodes);
-    table_putf(t, "%u", v->live);
-    table_putf(t, "%u", v->pending);
-    table_put(t, str_of(on_blocked_name(v->on_blocked)));
-    put_limit(t, v->time_limit_batch_ms);
-    put_limit(t, v->time_limit_interactive_ms);
-    put_limit(t, v->time_limit_service_ms);
-}
-
-static const char group_ls_doc[] =
-    "List groups of machines and their policy.\vExamples:\n  rota group ls";
-static const struct argp group_ls_argp = {NULL, args_pass_input, "", group_ls_doc,
-                                          args_output, 0, 0};
-
-static int group_ls(int argc, char **argv)
-{
-    static const struct list_look look = {
-        .list = &wire_group_list, .item = &wire_group_view, .columns = group_columns,
-        .row = group_row, .name_at = offsetof(struct group_view, name)};
-    struct names_args a = {.what = "group"};
-    verb_parse(&group_ls_argp, argc, argv, EXIT_USAGE, &a);
-    return list_run(&a.common, "/api/v1/groups", &look);
-}
-
-enum { KEY_BLOCKED = 300, KEY_BATCH, KEY_INTERACTIVE, KEY_SERVICE };
-
-struct group_set_args {
-    struct names_args names;
-    int32_t on_blocked; /* 0: as it is */
-    int64_t limit_ms[3]; /* -1: as it is */
-};
-
-static const struct argp_option group_set_options[] = {
-    {"on-blocked", KEY_BLOCKED, "WHAT", 0,
-     "When the first one waiting does not fit: stop (strict order) or skip (others may pass)", 1},
-    {"batch-limit", KEY_BATCH, "TIME", 0, "Time limit of batch sessions that set none; 0: none", 1},
-    {"interactive-limit", KEY_INTERACTIVE, "TIME", 0, "The same for interactive ones", 1},
-    {"service-limit", KEY_SERVICE, "TIME", 0, "The same for services", 1},
-    {0},
-};
-static const char group_set_doc[] =
-    "Make a group, or change its policy; what is not named stays as it is.\v"
-    "Examples:\n  rota group set training --on-blocked stop --batch-limit 24h";
-
-static error_t parse_group_set(int key, char *arg, struct argp_state *state)
-{
-    struct group_set_args *a = state->input;
-    if (key == ARGP_KEY_INIT) {
-        state->child_inputs[0] = &a->names;
-        return 0;
-    }
-    if (key == KEY_BLOCKED) {
-        if (!wire_name_find(names_on_blocked, str_of(arg), &a->on_blocked))
-            argp_error(state, "--on-blocked %s: expected stop or skip", arg);
-        return 0;
-    }
-    if (key < KEY_BATCH || key > KEY_SERVICE) return ARGP_ERR_UNKNOWN;
-    if (!fmt_parse_duration(str_of(arg), &a->limit_ms[key - KEY_BATCH]))
-        argp_error(state, "%s: expected a time, such as 30m, 24h or 0 for none", arg);
-    return 0;
-}
-
-static const struct argp group_set_argp = {group_set_options, parse_group_set, "GROUP",
-                                           group_set_doc, args_plain, 0, 0};
-
-static int group_set(int argc, char **argv)
-{
-    struct group_set_args a = {.names = {.least = 1, .most = 1, .what = "group"},
-                               .limit_ms = {-1, -1, -1}};
-    verb_parse(&group_set_argp, argc, argv, EXIT_USAGE, &a);
-    if (!verb_open(&a.names.common)) return EXIT_FAILED;
-    struct group_request rq;
-    wire_init(&wire_group_request, &rq);
-    if (a.on_blocked) rq.on_blocked = (enum on_blocked)a.on_blocked;
-    if (a.limit_ms[0] >= 0) rq.time_limit_batch_ms = a.limit_ms[0];
-    if (a.limit_ms[1] >= 0) rq.time_limit_interactive_ms = a.limit_ms[1];
-    if (a.limit_ms[2] >= 0) rq.time_limit_service_ms = a.limit_ms[2];
-    AUTO_STRBUF struct strbuf target, body;
-    args_target(&target, "groups", a.names.names[0], "");
-    strbuf_init(&body, 64 * 1024);
-    wire_print(&wire_group_request, &rq, &body);
-    wire_free(&wire_group_request, &rq);
-    struct api_request call = {.method = "PUT", .target = target.p, .body = strbuf_str(&body)};
-    struct err err = {0};
-    int code = 0;
-    if (api_call(a.names.common.api, &call, NULL, NULL, &err) < 0)
-        code = say_err(&err, EXIT_FAILED);
-    verb_close(&a.names.common);
-    return code;
-}
-
-int verb_group(int argc, char **argv)
-{
-    static const struct sub subs[] = {
-        {"ls", "list groups and their policy", group_ls},
-        {"set", "make a group or change its policy", group_set},
-        {NULL, NULL, NULL},
-    };
-    return run_sub(subs, "group", argc, argv);
+    return sub_run(subs, "node", argc, argv);
 }

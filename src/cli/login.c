@@ -6,6 +6,7 @@
 #include "cli/args.h"
 #include "cli/context.h"
 #include "cli/say.h"
+#include "wire/accounts.h"
 
 enum { KEY_TOKEN_FILE = 300, KEY_CA, KEY_NAME };
 
@@ -85,13 +86,16 @@ static int check(const struct context *x, struct err *err)
     int rc = api ? api_get(api, "/api/v1/version", &wire_version_view, &v, err) : err->code;
     if (rc == 0) {
         AUTO_STRBUF struct strbuf line;
+        struct whoami_view who;
         strbuf_init(&line, 1024);
-        strbuf_fmt(&line, "logged in to %s (version %s) as context %s\n", x->url, v.version,
-                   x->name);
+        rc = api_get(api, "/api/v1/whoami", &wire_whoami_view, &who, err);
+        if (rc == 0) {
+            strbuf_fmt(&line, "logged in to %s (version %s) as %s, context %s\n", x->url,
+                       v.version, who.user, x->name);
+            say_out(strbuf_str(&line));
+            wire_free(&wire_whoami_view, &who);
+        }
         wire_free(&wire_version_view, &v);
-        struct api_request rq = {.target = "/api/v1/sessions?limit=1"};
-        rc = api_call(api, &rq, NULL, NULL, err);
-        if (rc == 0) say_out(strbuf_str(&line));
     }
     api_close(api);
     net_loop_free(l);
