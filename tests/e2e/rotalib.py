@@ -143,12 +143,14 @@ class System:
     """Roles in a folder of their own.  `dev=True`: kept alive by `rotad dev`; else
     each role is a child of this test, started and killed by name."""
 
-    def __init__(self, dev=True, cpus=None, mem=None, gpus=0, driver="crun", through=False):
+    def __init__(self, dev=True, cpus=None, mem=None, gpus=0, driver="crun", through=False,
+                 roles=("manager", "agent", "proxy")):
         self.dir = tempfile.mkdtemp(prefix="rota-e2e-", dir="/var/tmp")
         os.chmod(self.dir, 0o755)
         self.base = free_ports()
         self.dev_mode, self.driver = dev, driver
         self.cpus, self.mem, self.gpus = cpus, mem, gpus
+        self.first_roles = roles
         self.roles = {}
         self.dev = None
         self.reports = ""
@@ -166,9 +168,10 @@ class System:
             if self.dev_mode:
                 self.start_dev()
             else:
-                for role in ("manager", "agent", "proxy"):
+                for role in self.first_roles:
                     self.start(role)
-                self.wait_node()
+                if "agent" in self.first_roles:
+                    self.wait_node()
             return self
         except BaseException:
             self.show_logs()
@@ -250,6 +253,31 @@ class System:
                 return False
             wait_for("manager ready", ready)
 
+    def start_node(self, name, cpus, mem, **flags):
+        """One more machine: an agent whose containers exist in memory alone."""
+        role = f"node-{name}"
+        status, answer = self.api("POST", "/api/v1/tokens/join", {})
+        check(status in (200, 201), f"join token: {status} {answer}")
+        token = f"{self.dir}/{role}.token"
+        with open(os.open(token, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as f:
+            f.write(answer["token"] + "\n")
+        command = [program("rotad"), "agent", "--dir", f"{self.dir}/{role}", "--driver", "fake",
+                   "--manager", f"https://127.0.0.1:{self.base + 1}", "--join-token-file", token,
+                   "--data-listen", f"127.0.0.1:{free_ports(1)}", "--shim", program("rota-shim"),
+                   "--name", name, "--cpus", str(cpus), "--mem", mem]
+        for flag, value in flags.items():
+            command += ["--" + flag.replace("_", "-"), str(value)]
+        os.makedirs(f"{self.dir}/run", exist_ok=True)
+        with open(f"{self.dir}/run/{role}.log", "ab") as log:
+            self.roles[role] = subprocess.Popen(command, stdout=log, stderr=log,
+                                                stdin=subprocess.DEVNULL)
+
+        def ready():
+            check(self.roles[role].poll() is None,
+                  f"{name} ended: " + self.read(f"run/{role}.log")[-2000:])
+            return self.api("GET", f"/api/v1/nodes/{name}")[1].get("state") == "ready"
+        wait_for(f"{name} ready", ready)
+
     def wait_node(self):
         def ready():
             for role in self.roles:
@@ -283,9 +311,8 @@ class System:
         return True
 
     def end(self):
-        for role in ("proxy", "agent", "manager"):
-            p = self.roles.get(role)
-            if p and p.poll() is None:
+        for p in self.roles.values():
+            if p.poll() is None:
                 p.send_signal(signal.SIGCONT)
         if self.dev is None:  # containers of separate roles: let dev find and end them
             for p in self.roles.values():

@@ -10,6 +10,7 @@
 #include "core/sched/devmap.h"
 #include "core/sched/index.h"
 #include "core/sched/place.h"
+#include "core/sched/plan.h"
 #include "core/sched/sched.h"
 
 #define MEMBERS_MAX 24
@@ -180,6 +181,11 @@ static bool slow_place(struct slow *x)
     struct slots total = {{0}};
     VEC_CLEAR(&x->rooms);
     VEC_EACH(r, &x->w->rooms) VEC_PUSH(&x->rooms, *r);
+    for (uint32_t i = 0; i < x->rooms.n; i++) { /* beside promises: free until its own limit */
+        int64_t until_ms = s->time_limit_ms ? x->w->now_ms + s->time_limit_ms : PLAN_NEVER;
+        struct room *r = &x->rooms.v[i];
+        if (r->usable && plan_promised(x->w, i + 1)) plan_window(x->w, i + 1, s, until_ms, r);
+    }
     x->after = world_group(x->w, s->group)->round_robin_node;
     uint32_t on = 0;
     for (uint32_t m = 0; m < s->members; m++) {
@@ -283,6 +289,7 @@ static struct session random_request(struct rng *r, const struct world *w)
     }
     if (rng_below(r, 4) == 0) TEXT_SET(s.where.labels, str_of(LABELS[rng_below(r, 5)]));
     if (rng_below(r, 6) == 0) TEXT_SET(s.where.arch, str_of(ARCHS[rng_below(r, 2)]));
+    s.time_limit_ms = 1000 * (int64_t)rng_below(r, 4);
     if (rng_below(r, 8) == 0) {
         s.where.node = 1 + (uint32_t)rng_below(r, w->nodes.n);
         s.where.node_preferred = rng_below(r, 2) == 0;
@@ -322,6 +329,30 @@ static void compare(const struct world *w, const struct session *s, struct slow 
     else tally->refused++;
 }
 
+/* Somebody is promised room, or what was promised is given up. */
+static void promise(struct rng *r, struct world *w)
+{
+    if (rng_below(r, 2) == 0 && w->last_session > 0) {
+        (void)plan_drop(w, 1 + rng_below(r, w->last_session));
+        return;
+    }
+    struct promise p = {0};
+    uint64_t blocker;
+    struct session *s = world_add_session(w);
+    uint32_t first = s->first_alloc;
+    *s = random_request(r, w);
+    s->first_alloc = first;
+    s->id = ++w->last_session;
+    s->state = SESSION_PENDING;
+    s->time_limit_ms = 1000 * (1 + (int64_t)rng_below(r, 5));
+    text_fmt(s->name, sizeof(s->name), "w%llu", (unsigned long long)s->id);
+    world_index_session(w, s);
+    if (!plan_earliest(w, s, &p, &blocker)) return;
+    if (rng_below(r, 2) == 0) p.at_ms += 2000; /* there is time before it */
+    p.end_ms = p.at_ms + s->time_limit_ms;
+    plan_keep(w, &p);
+}
+
 static void join(struct rng *r, struct world *w)
 {
     struct node *n = world_add_node(w);
@@ -336,6 +367,7 @@ static void join(struct rng *r, struct world *w)
 static void disturb(struct rng *r, struct world *w)
 {
     if (rng_below(r, 20) == 0) join(r, w);
+    if (rng_below(r, w->nodes.n > 100 ? 10 : 3) == 0) promise(r, w);
     struct node *n = &w->nodes.v[rng_below(r, w->nodes.n)];
     if (n->name[0] == '\0') return;
     switch (rng_below(r, 8)) {
@@ -367,6 +399,7 @@ static void search_and_take(struct rng *r, struct world *w, struct slow *slow, s
     }
     if (!place_decide(w, &s, PLACE_NOW, p) || rng_below(r, 2) == 0) return;
     VEC_EACH(pick, &p->picks) hold(w, pick->node - 1, s.roles[0].slots, pick->devices);
+    if (rng_below(r, 5) == 0) w->now_ms += 500;
     world_group(w, s.group)->round_robin_node = p->picks.v[s.members - 1].node;
 }
 
