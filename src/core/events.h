@@ -24,6 +24,8 @@ void on_update(struct draft *d);
 void on_ended(struct draft *d);
 /* The first event of a manager: all nodes are as good as heard now. */
 void on_start(struct draft *d);
+/* Sessions that wait for others to leave: they start, or keep what they are promised. */
+void on_reserved(struct draft *d);
 /* Fires what is due. */
 void on_time(struct draft *d);
 

@@ -9,6 +9,7 @@
 #include "core/model/pool.h"
 #include "core/model/timers.h"
 #include "core/model/usage.h"
+#include "core/sched/vacate.h"
 #include "core/transition.h"
 
 void on_start(struct draft *d)
@@ -21,6 +22,7 @@ void on_start(struct draft *d)
         n->heard_ms = w->now_ms;
         timers_arm_node(w, n, w->now_ms + NODE_UNREACHABLE_MS);
     }
+    VEC_EACH(s, &w->sessions) if (s->id != 0 && s->state == SESSION_RESERVED) vacate_add(w, s);
     w->started = true;
 }
 
@@ -225,6 +227,10 @@ void on_cordon(struct draft *d)
 /* The session's container there will never be heard of again. */
 static void lose_session(struct draft *d, struct session *s, const char *text)
 {
+    if (s->state == SESSION_STOPPING && s->requeue) { /* it needs no proof to run elsewhere */
+        transition_try_end(d, s);
+        return;
+    }
     TEXT_CLIP(s->end.detail, str_of(text));
     s->end.exit_code = -1;
     if (s->state == SESSION_STOPPING) {
@@ -351,5 +357,8 @@ void on_group_put(struct draft *d)
     struct history *h = draft_history(d, HISTORY_GROUP);
     text_fmt(h->text, sizeof(h->text), "%s %s: %s", g->name, added ? "added" : "changed",
              on_blocked_name(g->on_blocked));
+    VEC_EACH(s, &w->sessions) { /* when it may be made to go is the policy's to say */
+        if (s->state == SESSION_RUNNING && s->group == g->id) timers_arm_session(w, s);
+    }
     pool_resort(w, g->id);
 }

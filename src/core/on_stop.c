@@ -38,6 +38,15 @@ static void hurry(struct draft *d, struct session *s, int64_t grace_ms)
     draft_wants_of(d, s);
 }
 
+/* It was to wait again after its end: now it ends for good, of the newer cause. */
+static void give_up(struct draft *d, struct session *s, enum session_outcome cause)
+{
+    s->requeue = false;
+    s->outcome = cause;
+    draft_session(d, s);
+    (void)draft_session_history(d, HISTORY_STATE, s);
+}
+
 void on_stop(struct draft *d)
 {
     const struct event_stop *e = &d->ev->u.stop;
@@ -54,6 +63,7 @@ void on_stop(struct draft *d)
     if (!s) return;
     d->out->session = s->id;
     if (s->state == SESSION_STOPPING) {
+        if (s->requeue) give_up(d, s, e->cause);
         hurry(d, s, e->grace_ms);
         return;
     }

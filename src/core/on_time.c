@@ -52,6 +52,7 @@ static void session_due(struct draft *d, struct session *s)
     struct world *w = d->w;
     if (s->deadline_ms > 0 && s->deadline_ms <= w->now_ms) deadline_missed(d, s);
     else if (s->state == SESSION_PENDING) pool_wake(w, s); /* what it waited for is over */
+    else if (s->state == SESSION_RUNNING) pool_due(w, s->group); /* it ran for long enough to go */
     if (session_live(s)) timers_arm_session(w, s);
 }
 

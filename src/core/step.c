@@ -95,6 +95,16 @@ static void changed(void *arg, struct session *s)
     draft_session(d, s);
 }
 
+static bool preempt(void *arg, struct session *s)
+{
+    struct draft *d = arg;
+    struct preempt found = {0};
+    bool decided = preempt_decide(d->w, s, &found);
+    if (decided) transition_reserve(d, s, &found);
+    preempt_done(&found);
+    return decided;
+}
+
 static void reset(struct effects *out)
 {
     out->verdict = VERDICT_OK;
@@ -120,7 +130,8 @@ void step(struct world *w, const struct event *ev, struct effects *out)
     d.actor = 0; /* who ends one session did not start the next */
     on_time(&d);
     on_ended(&d);
-    struct pass_sink sink = {.placed = placed, .changed = changed, .arg = &d};
+    struct pass_sink sink = {.placed = placed, .preempt = preempt, .changed = changed, .arg = &d};
+    if (!ev->more_coming) on_reserved(&d);
     if (!ev->more_coming) out->more = pass_run(w, &sink);
     sched_sync(w);
     draft_finish(&d);

@@ -13,6 +13,7 @@
 #include "core/model/usage.h"
 #include "core/model/wait.h"
 #include "core/sched/strategy.h"
+#include "core/sched/vacate.h"
 
 void transition(struct draft *d, struct session *s, enum session_state to, const char *text)
 {
@@ -25,6 +26,7 @@ void transition(struct draft *d, struct session *s, enum session_state to, const
         s->not_before_ms = 0;
         s->blocked_ms = 0;
     }
+    if (before == SESSION_RESERVED) vacate_remove(w, s->id);
     usage_moved(w, s, before, to);
     s->state = to;
     wait_moved(w, s, before, to);
@@ -38,6 +40,8 @@ void transition(struct draft *d, struct session *s, enum session_state to, const
         s->started_wall_ms = d->ev->wall_ms;
         s->failed_starts = 0;
         blame_nobody(d, s);
+        /* Somebody may need its room. */
+        if (world_group(w, s->group)->preempt.enabled) pool_due(w, s->group);
     }
     if (to == SESSION_ENDED) {
         s->ended_ms = w->now_ms;
@@ -97,16 +101,79 @@ void transition_place(struct draft *d, struct session *s, const struct place *wh
 static bool still_held(const struct world *w, const struct session *s)
 {
     for (struct alloc *a = world_allocs_of_session(w, s); a; a = world_next_of_session(w, a)) {
-        if (!a->revoked || s->outcome != OUTCOME_LOST) return true;
+        if (!a->revoked || (s->outcome != OUTCOME_LOST && !s->requeue)) return true;
     }
     return false;
+}
+
+/* Its id, its request and its place in the order stay; it is as if it had never run. */
+static void queue_again(struct draft *d, struct session *s)
+{
+    s->requeue = false;
+    s->outcome = OUTCOME_NONE;
+    s->started_ms = s->started_wall_ms = 0;
+    s->failed_starts = 0;
+    s->restarts++;
+    s->end = (struct member_end){0};
+    transition(d, s, SESSION_PENDING, "it waits again");
 }
 
 void transition_try_end(struct draft *d, struct session *s)
 {
     CHECK(s->state == SESSION_STOPPING);
-    if (!still_held(d->w, s)) transition(d, s, SESSION_ENDED, s->end.detail);
+    if (still_held(d->w, s)) return;
+    if (s->requeue) queue_again(d, s);
+    else transition(d, s, SESSION_ENDED, s->end.detail);
 }
+
+/* ---- preemption */
+
+static void evict(struct draft *d, struct session *v, const struct session *for_whom, bool requeue)
+{
+    char text[64];
+    CHECK(v->state == SESSION_RUNNING);
+    v->requeue = requeue;
+    text_fmt(text, sizeof(text), "it makes room for s%llu", (unsigned long long)for_whom->id);
+    transition_finish(d, v, OUTCOME_PREEMPTED, text);
+    CHECK(v->state == SESSION_STOPPING);
+}
+
+/* "s3, s4 make room for it": as many as the line holds. */
+static void victims_text(const struct preempt *p, char *ret, size_t cap)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < p->victims.n && n + 48 < cap; i++) {
+        n += (size_t)text_fmt(ret + n, cap - n, "%ss%llu", i ? ", " : "",
+                              (unsigned long long)p->victims.v[i]);
+        if (i + 1 < p->victims.n && n + 48 >= cap) {
+            n += (size_t)text_fmt(ret + n, cap - n, " and %u more", p->victims.n - i - 1);
+        }
+    }
+    text_fmt(ret + n, cap - n, " make%s room for it", p->victims.n > 1 ? "" : "s");
+}
+
+void transition_reserve(struct draft *d, struct session *s, const struct preempt *p)
+{
+    const struct group *g = world_group(d->w, s->group);
+    int64_t longest_ms = 0;
+    char text[160];
+    CHECK(g != NULL);
+    CHECK(p->victims.n > 0);
+    VEC_EACH(id, &p->victims) {
+        struct session *v = world_session(d->w, *id);
+        CHECK(v != NULL);
+        if (v->grace_ms > longest_ms) longest_ms = v->grace_ms;
+        evict(d, v, s, g->preempt.mode == PREEMPT_REQUEUE);
+    }
+    victims_text(p, text, sizeof(text));
+    transition(d, s, SESSION_RESERVED, text);
+    s->deadline_ms = d->w->now_ms + longest_ms + SESSION_ALARM_AFTER_MS;
+    timers_arm_session(d->w, s);
+    vacate_add(d->w, s);
+    vacate_keep(d->w, s->id, p->picks.v, p->picks.n);
+}
+
+/* ---- the end of an attempt */
 
 void transition_finish(struct draft *d, struct session *s, enum session_outcome outcome,
                        const char *text)

@@ -6,6 +6,7 @@
 #define CORE_TRANSITION_H
 #include "core/draft.h"
 #include "core/sched/place.h"
+#include "core/sched/preempt.h"
 
 /* `text` tells people why, "" when the state says it all. */
 void transition(struct draft *d, struct session *s, enum session_state to, const char *text);
@@ -21,8 +22,10 @@ void transition_finish(struct draft *d, struct session *s, enum session_outcome 
 void transition_revoke(struct draft *d, struct session *s, const char *text);
 /* A failed start: another try after a pause, or the end. */
 void transition_start_failed(struct draft *d, struct session *s, const struct member_end *end);
-/* STOPPING: ENDED once nothing is held.  Rows on a node that is lost do not
- * count: they stay held, and nobody waits for them. */
+/* Its victims are told to stop, with its room promised to it. */
+void transition_reserve(struct draft *d, struct session *s, const struct preempt *p);
+/* STOPPING: ENDED, or PENDING again with `requeue`, once nothing is held.  Rows on a node that
+ * is lost do not count: they stay held, and nobody waits for them. */
 void transition_try_end(struct draft *d, struct session *s);
 
 #endif

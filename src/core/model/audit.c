@@ -114,6 +114,7 @@ static const char *audit_session(const struct world *w, const struct session *s)
     if (s->state != SESSION_STOPPING && current > s->members) return "more rows than members";
     if (s->state == SESSION_ALLOCATED && current != s->members) return "a gang is in parts";
     if ((s->outcome != OUTCOME_NONE) != (s->state == SESSION_STOPPING)) return "cause and state";
+    if (s->requeue && s->state != SESSION_STOPPING) return "it is queued again and does not end";
     if ((s->started_ms > 0) && s->state < SESSION_RUNNING) return "started and not running";
     if (world_session(w, s->id) != s) return "a session is not found by id";
     if (world_session_named(w, s->user, str_of(s->name)) != s) return "nor found by name";

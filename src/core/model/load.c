@@ -76,6 +76,8 @@ bool world_put_node(struct world *w, const struct node *n)
     here->first_alloc = MAP_NONE;
     here->used = (struct slots){{0}};
     here->used_devices = here->timer_stamp = 0;
+    here->kept = here->leaving = (struct slots){{0}}; /* derived before anything is placed */
+    here->kept_devices = 0;
     if (n->name[0] != '\0') map_str_put(&w->node_by_name, str_of(here->name), here->id);
     return true;
 }
@@ -99,6 +101,7 @@ static bool session_sane(const struct session *s)
     if (s->state < SESSION_PENDING || s->state >= SESSION_ENDED) return false;
     if (s->kind < KIND_BATCH || s->kind >= SESSION_KINDS || s->outcome >= OUTCOMES) return false;
     if ((s->outcome != OUTCOME_NONE) != (s->state == SESSION_STOPPING)) return false;
+    if (s->requeue && s->state != SESSION_STOPPING) return false;
     if (s->time_limit_ms < 0 || s->grace_ms < 0 || s->pending_timeout_ms < 0) return false;
     if (s->deadline_ms < 0 || s->not_before_ms < 0) return false;
     if (s->start_after_ms < 0 || s->blocked_ms < 0 || s->lowered < 0) return false;

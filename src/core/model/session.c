@@ -33,7 +33,7 @@ static const struct state_row ROWS[] = {
     [SESSION_RUNNING] = {"running", OWNER_AGENT, HOLDS_DEVICES, DEADLINE_TIME_LIMIT, 0, THEN_STOP,
                          TO(STOPPING) | TO(ENDED)},
     [SESSION_STOPPING] = {"stopping", OWNER_AGENT, HOLDS_DEVICES, DEADLINE_GRACE, 0, THEN_ALARM,
-                          TO(ENDED)},
+                          TO(PENDING) | TO(ENDED)}, /* PENDING: it is queued again */
     [SESSION_ENDED] = {"ended", OWNER_NOBODY, HOLDS_NOTHING, DEADLINE_NONE, 0, THEN_NOTHING, 0},
 };
 _Static_assert(ARRAY_LEN(ROWS) == SESSION_STATES, "one row a state");

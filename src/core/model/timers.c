@@ -48,6 +48,11 @@ void timers_arm_session(struct world *w, struct session *s)
         if (wake > w->now_ms && wake < at) at = wake;
         if (s->blocked_ms > w->now_ms && s->blocked_ms < at) at = s->blocked_ms;
     }
+    if (s->state == SESSION_RUNNING && s->preemptible) { /* somebody may wait for just that */
+        const struct preempt_policy *p = &world_group(w, s->group)->preempt;
+        int64_t wake = s->started_ms + p->min_runtime_ms;
+        if (p->enabled && wake > w->now_ms && wake < at) at = wake;
+    }
     if (at < INT64_MAX) {
         heap_push(&w->timers, (struct heap_item){.key = at,
                                                  .tie = s->id,

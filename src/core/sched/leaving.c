@@ -20,6 +20,14 @@ static const struct alloc *first_row(const struct world *w, const struct session
     return a;
 }
 
+bool leaving_row(const struct world *w, const struct alloc *a)
+{
+    if (a->revoked) return true;
+    const struct session *s = world_session(w, a->ref.session);
+    CHECK(s != NULL);
+    return s->state == SESSION_STOPPING && !s->alarm;
+}
+
 void leaving_collect(struct leaving *l, const struct world *w)
 {
     VEC_CLEAR(&l->sessions);
@@ -27,12 +35,10 @@ void leaving_collect(struct leaving *l, const struct world *w)
     l->nodes.n = w->nodes.n;
     if (w->nodes.n > 0) memset(l->nodes.v, 0, w->nodes.n * sizeof(*l->nodes.v));
     VEC_EACH(a, &w->allocs) {
-        if (!a->live) continue;
-        const struct session *s = world_session(w, a->ref.session);
-        bool ends = s && !a->revoked && s->state == SESSION_STOPPING && !s->alarm;
-        if (!ends && !a->revoked) continue;
+        if (!a->live || !leaving_row(w, a)) continue;
         add_row(l, a);
-        if (!ends) continue;
+        if (a->revoked) continue;
+        const struct session *s = world_session(w, a->ref.session);
         if (first_row(w, s) == a) VEC_PUSH(&l->sessions, s);
     }
 }

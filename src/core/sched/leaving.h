@@ -13,6 +13,8 @@ struct leaving { /* zeroed is ready */
     VEC(struct gone) nodes; /* by node index */
     VEC(const struct session *) sessions; /* that end: they leave their limits as well */
 };
+/* Whether whoever holds the row is leaving. */
+bool leaving_row(const struct world *w, const struct alloc *a);
 void leaving_collect(struct leaving *l, const struct world *w);
 void leaving_add(struct leaving *l, const struct world *w, const struct session *s);
 /* The one that was added last, or any other. */

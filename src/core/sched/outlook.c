@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/model/order.h"
 #include "core/sched/promise.h"
+#include "core/sched/vacate.h"
 
 static int64_t raw_end(const struct alloc *a) { return a->end_ms > 0 ? a->end_ms : LEDGER_SOON; }
 
@@ -120,8 +121,10 @@ void outlook_changed(struct promises *book, const struct world *w, uint32_t node
     grow(book, w);
     struct line *line = &book->lines.v[node - 1];
     uint32_t group = w->rooms.v[node - 1].group;
-    bool moved = line->group != group;
+    bool moved = line->group != group, kept = !slots_zero(&w->nodes.v[node - 1].kept);
     line->behind = true;
+    if (kept || line->kept) line->anew = true; /* what is kept holds what others hold still */
+    line->kept = kept;
     if (moved) {
         if (line->group > 0) book->groups.v[line->group - 1].stale = true;
         if (group > 0) book->groups.v[group - 1].stale = true;
@@ -215,7 +218,7 @@ static int64_t first_until(const struct line *line)
 }
 
 /* From the rows by their end, then the promises; `own`: a session whose promise is left out. */
-static void make(const struct world *w, const struct line *line, uint64_t own,
+static void make(const struct world *w, uint32_t node, const struct line *line, uint64_t own,
                  struct timeline *ret)
 {
     struct slots left = line->capacity;
@@ -235,6 +238,7 @@ static void make(const struct world *w, const struct line *line, uint64_t own,
         struct hold rest = ahead(line, &p->hold, w->now_ms);
         timeline_hold(ret, &rest);
     }
+    vacate_hold(w, node, own, ret);
 }
 
 static void bring_up(struct promises *book, const struct world *w, uint32_t node)
@@ -253,7 +257,7 @@ static void bring_up(struct promises *book, const struct world *w, uint32_t node
     bool overdue = first_until(line) <= w->now_ms;
     bool dated = (overdue || line->clamped) && line->made_ms != w->now_ms;
     if (line->anew || line->timeline.tangled || dated || (overdue && !line->clamped)) {
-        make(w, line, 0, &line->timeline);
+        make(w, node, line, 0, &line->timeline);
         line->clamped = overdue;
         line->made_ms = w->now_ms;
     } else {
@@ -274,8 +278,8 @@ const struct timeline *outlook_line(struct promises *book, const struct world *w
     grow(book, w);
     struct line *line = &book->lines.v[node - 1];
     bring_up(book, w, node);
-    if (own == 0 || !promised_to(line, own)) return &line->timeline;
-    make(w, line, own, &book->scratch);
+    if (own == 0 || (!promised_to(line, own) && !line->kept)) return &line->timeline;
+    make(w, node, line, own, &book->scratch);
     return &book->scratch;
 }
 

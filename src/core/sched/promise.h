@@ -19,6 +19,7 @@ struct line { /* of a node */
     bool anew;            /* the timeline must be made from the beginning */
     bool behind;          /* rows came, went, or end at another time */
     bool less;            /* since the last sync: what it can keep may have shrunk */
+    bool kept;            /* room is kept there for RESERVED sessions: vacate.h */
     bool clamped;         /* something was overdue when it was made: it holds for that instant */
     int64_t made_ms;
     struct slots capacity; /* as last seen, */

@@ -10,9 +10,11 @@
 struct place_index;
 struct promises;
 struct pass;
+struct vacates;
 
 struct sched {
     struct place_index *index; /* sched/index.c: nodes by what they can still fit */
+    struct vacates *vacates;   /* sched/vacate.c: room that is being made for somebody */
     struct promises *promises; /* sched/promise.c: what is promised, and to whom */
     struct pass *pass;         /* sched/reserve.c: who waits for what was promised */
     bool voided;               /* a promise became void since the last pass */

@@ -5,7 +5,9 @@
 #include "harness.h"
 
 #include "base/rng.h"
+#include "core/sched/leaving.h"
 #include "core/sched/place.h"
+#include "core/sched/vacate.h"
 
 #define SEEDS 2000
 #define EVENTS 200
@@ -17,6 +19,7 @@ static void random_submit(struct lab *l, struct rng *r)
     s.priority = (int32_t)rng_below(r, 3) * 10;
     s.user = 1 + (uint32_t)rng_below(r, 2);
     s.one_node = rng_below(r, 4) == 0;
+    s.preemptible = rng_below(r, 3) != 0;
     s.stop_on_member = rng_below(r, 4) != 0;
     s.grace_ms = (int64_t)rng_below(r, 2) * 30000;
     if (rng_below(r, 4) == 0) s.time_limit_ms = 20000;
@@ -24,6 +27,19 @@ static void random_submit(struct lab *l, struct rng *r)
     if (rng_below(r, 5) == 0) memcpy(s.name, "same", 5);
     struct event ev = {.kind = EVENT_SUBMIT, .u.submit = {s, rng_below(r, 8) == 0}};
     lab_step(l, &ev);
+}
+
+/* Nothing that is set lasts: also sessions that are reserved, or leave, see it change. */
+static void random_policy(struct lab *l, struct rng *r)
+{
+    struct event ev = {.kind = EVENT_GROUP_PUT, .u.group = l->w->groups.v[0]};
+    ev.u.group.preempt = (struct preempt_policy){
+        .enabled = rng_below(r, 4) != 0,
+        .mode = (enum preempt_mode)(1 + rng_below(r, PREEMPT_MODES - 1)),
+        .scope = (enum preempt_scope)(1 + rng_below(r, PREEMPT_SCOPES - 1)),
+        .order = (enum preempt_order)(1 + rng_below(r, PREEMPT_ORDERS - 1)),
+        .min_runtime_ms = (int64_t)rng_below(r, 3) * 3000};
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
 }
 
 static uint64_t some_session(const struct lab *l, struct rng *r)
@@ -103,6 +119,7 @@ static void random_event(struct lab *l, struct rng *r)
     case 5: lab_tick(l, (int64_t)rng_below(r, rng_below(r, 100) ? 4000 : 2 * NODE_LOST_MS)); return;
     case 6:
         if (rng_below(r, 3) == 0) lab_restart(l);
+        else if (rng_below(r, 3) == 0) random_policy(l, r);
         return;
     default: random_node_event(l, r);
     }
@@ -123,6 +140,60 @@ static void check_capacity(const struct lab *l)
 {
     VEC_EACH(n, &l->w->nodes) {
         if (n->name[0] != '\0' && !slots_fit(&n->used, &n->capacity)) fail_msg("over capacity");
+    }
+}
+
+/* What is promised can come true: once all who leave have left, it is there. */
+static void check_promises(const struct lab *l, uint32_t *ret_reserved)
+{
+    struct world *w = l->w;
+    if (!w->started) return; /* what was promised is derived in the first step */
+    VEC_EACH(n, &w->nodes) {
+        struct slots sum = {{0}};
+        uint32_t devices = 0;
+        VEC_EACH(s, &w->sessions) {
+            const struct vacate *v = s->id != 0 ? vacate_of(w, s->id) : NULL;
+            assert_int_equal(v != NULL, s->id != 0 && s->state == SESSION_RESERVED);
+            for (uint32_t m = 0; v && m < v->picks.n; m++) {
+                if (v->picks.v[m].node != n->id) continue;
+                assert_true(slots_add(&sum, &session_role_of(s, m)->slots, &sum));
+                assert_int_equal(devices & v->picks.v[m].devices, 0);
+                devices |= v->picks.v[m].devices;
+                (*ret_reserved)++;
+            }
+        }
+        assert_memory_equal(&sum, &n->kept, sizeof(sum));
+        assert_int_equal(devices, n->kept_devices);
+        for (struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
+            if (leaving_row(w, a)) continue;
+            assert_int_equal(devices & a->devices, 0);
+            assert_true(slots_add(&sum, &a->slots, &sum));
+        }
+        if (!slots_zero(&n->kept) && !slots_fit(&sum, &n->capacity)) fail_msg("promised twice");
+    }
+}
+
+struct eviction { uint64_t victim, by; };
+struct evictions { VEC(struct eviction) v; };
+
+/* Whoever is made to go goes for somebody who has its room promised, and never did that to
+ * the other: no two make each other go in turn. */
+static void check_evictions(const struct lab *l, struct evictions *log)
+{
+    VEC_EACH(c, &l->fx.changes) {
+        struct str text = str_of(c->u.history.text), prefix = STR("it makes room for s");
+        if (c->kind != CHANGE_HISTORY || c->u.history.what != HISTORY_STATE) continue;
+        if (c->u.history.state != SESSION_STOPPING || !str_starts(text, prefix)) continue;
+        struct eviction e = {.victim = c->u.history.session};
+        assert_true(str_to_u64(str_n(text.p + prefix.n, text.n - prefix.n), &e.by));
+        const struct session *by = world_session(l->w, e.by), *v = world_session(l->w, e.victim);
+        assert_non_null(by);
+        assert_non_null(v);
+        assert_int_equal(by->state, SESSION_RESERVED);
+        assert_true(v->preemptible);
+        assert_true(v->priority < by->priority);
+        VEC_EACH(old, &log->v) assert_false(old->victim == e.by && old->by == e.victim);
+        VEC_PUSH(&log->v, e);
     }
 }
 
@@ -156,13 +227,17 @@ static struct lab *random_lab(struct rng *r)
 static void audits_hold(void **state)
 {
     (void)state;
-    uint64_t placed = 0, ended = 0;
+    uint64_t placed = 0, ended = 0, restarts = 0;
+    uint32_t reserved = 0, evicted = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct rng r = {seed};
         struct lab *l = random_lab(&r);
+        struct evictions log = {0};
         for (int i = 0; i < EVENTS; i++) {
             random_event(l, &r);
             check_capacity(l);
+            check_evictions(l, &log);
+            check_promises(l, &reserved);
             if (i % 16 == 0) {
                 l->now_ms += 1;
                 lab_tick(l, 0);
@@ -170,15 +245,22 @@ static void audits_hold(void **state)
                 if (l->w->started) check_reasons(l);
             }
         }
+        evicted += log.v.n;
+        VEC_DONE(&log.v);
         lab_restart(l);
         VEC_EACH(s, &l->store.sessions) {
             placed += s->attempt;
+            restarts += s->restarts;
             ended += s->state == SESSION_ENDED;
         }
         lab_free(l);
     }
-    print_message("%llu attempts, %llu ends\n", (unsigned long long)placed,
-                  (unsigned long long)ended);
+    print_message("%llu attempts, %llu ends, %llu restarts, %u evictions, %u promises seen\n",
+                  (unsigned long long)placed, (unsigned long long)ended,
+                  (unsigned long long)restarts, evicted, reserved);
+    assert_true(restarts > 0);
+    assert_true(reserved > SEEDS);
+    assert_true(evicted > SEEDS / 2);
     assert_true(placed > 12 * SEEDS); /* the worlds are lively, or this proves little */
     assert_true(ended > 10 * SEEDS);
 }

@@ -11,7 +11,7 @@ static const char *const FOLLOWS[SESSION_STATES] = {
     [SESSION_READY] = "p....srse",
     [SESSION_STARTING] = "p.....rse",
     [SESSION_RUNNING] = ".......se",
-    [SESSION_STOPPING] = "........e",
+    [SESSION_STOPPING] = "p.......e",
     [SESSION_ENDED] = ".........",
 };
 

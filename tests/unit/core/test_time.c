@@ -89,35 +89,6 @@ static void outcomes_of_time(void **state)
     lab_free(l);
 }
 
-/* Nothing promises room yet, but a stored promise would be kept by the table. */
-static void reserved(void **state)
-{
-    (void)state;
-    for (int stopped = 0; stopped < 2; stopped++) {
-        struct lab *l = lab_new(BLOCKED_STOP);
-        struct session s = lab_request(1, 1, 1, 0);
-        uint64_t id = lab_run(l, &s);
-        struct session *stored = &l->store.sessions.v[0];
-        stored->state = SESSION_RESERVED;
-        stored->deadline_ms = 61000;
-        struct world *w = l->w; /* the world is told what the store says */
-        pool_remove(w, world_session(w, id));
-        *world_session(w, id) = *stored;
-        lab_restart(l);
-        lab_expect_why(l, id, WHY_PLACED, NULL);
-        if (stopped) {
-            lab_stop(l, id, -1);
-            assert_int_equal(lab_outcome(l, id), OUTCOME_CANCELLED);
-        } else {
-            lab_tick(l, 59999);
-            assert_int_equal(lab_state(l, id), SESSION_RESERVED);
-            lab_tick(l, 1);
-            assert_int_equal(lab_state(l, id), SESSION_PENDING);
-        }
-        lab_free(l);
-    }
-}
-
 /* A proof that comes at the instant of the deadline counts. */
 static void the_event_comes_first(void **state)
 {
@@ -347,7 +318,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ses2_deadlines),
         cmocka_unit_test(outcomes_of_time),
-        cmocka_unit_test(reserved),
         cmocka_unit_test(the_event_comes_first),
         cmocka_unit_test(clk5_time_never_goes_back),
         cmocka_unit_test(agt1_silence_stops_nothing),
