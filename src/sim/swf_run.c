@@ -41,6 +41,8 @@ static void feed(struct run *r, struct event *ev, int64_t now_s)
     ev->now_ms = core_ms(r, now_s);
     step(r->w, ev, &r->fx);
     CHECK(r->fx.verdict == VERDICT_OK);
+    /* Ids are given in the order of the jobs. */
+    CHECK(ev->kind != EVENT_SUBMIT || r->fx.session == r->next);
     note_placed(r);
     while (r->fx.more) {
         struct event tick = {.kind = EVENT_TICK, .now_ms = ev->now_ms};
@@ -101,7 +103,6 @@ static void submit_jobs(struct run *r, int64_t now_s)
         s->roles[0] = (struct role){.name = "main", .count = 1};
         s->roles[0].slots.v[SLOT_CPU] = s->roles[0].slots.v[SLOT_MEM] = job->procs;
         feed(r, &ev, now_s);
-        CHECK(r->fx.session == r->next); /* ids are given in the order of the jobs */
     }
 }
 
