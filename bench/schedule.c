@@ -74,6 +74,7 @@ static void take(struct bench *b, struct event *ev)
     b->w->turn = 1;
     ev->now_ms = ev->wall_ms = b->now_ms;
     step(b->w, ev, &b->fx);
+    if (b->fx.verdict != VERDICT_OK) fprintf(stderr, "schedule: %s\n", b->fx.text);
     CHECK(b->fx.verdict == VERDICT_OK);
     note_placed(b);
 }
@@ -159,7 +160,7 @@ static struct session drawn(struct bench *b)
     s.members = rng_below(&b->rng, 5) == 0 ? 2 + (uint32_t)rng_below(&b->rng, 15) : 1;
     s.roles[0] = (struct role){.name = "main", .count = s.members};
     s.roles[0].slots.v[SLOT_CPU] = OPENB_SHAPES[shape].cpu_milli;
-    s.roles[0].slots.v[SLOT_MEM] = (int64_t)OPENB_SHAPES[shape].mem_mib << 20;
+    s.roles[0].slots.v[SLOT_MEM] = ((int64_t)OPENB_SHAPES[shape].mem_mib << 20) + 1; /* not 0 */
     s.roles[0].slots.v[SLOT_GPU] = OPENB_SHAPES[shape].gpu;
     if (rng_below(&b->rng, 2) == 0)
         s.time_limit_ms = 60000 * (int64_t)(10 + rng_below(&b->rng, 1440));
