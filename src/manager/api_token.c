@@ -37,7 +37,7 @@ static void view_token(const struct user *owner, const struct store_token *t, in
     TEXT_CLIP(ret->user, str_of(owner->name));
     wire_time_format(t->created_wall_ms, ret->created_at);
     wire_time_format(t->expires_wall_ms, ret->expires_at);
-    ret->expired = t->expires_wall_ms != 0 && wall_ms >= t->expires_wall_ms;
+    ret->expired = auth_expired(t, wall_ms);
 }
 
 void api_token_list(struct api_call *c)

@@ -79,14 +79,7 @@ int auth_load(struct auth *a, struct store_reader *r, struct err *err)
     return 0;
 }
 
-bool auth_has_api_token(const struct auth *a)
-{
-    VEC_EACH(t, &a->tokens)
-        if (t->kind == STORE_TOKEN_API) return true;
-    return false;
-}
-
-static bool expired(const struct store_token *t, int64_t wall_ms)
+bool auth_expired(const struct store_token *t, int64_t wall_ms)
 {
     return t->expires_wall_ms != 0 && wall_ms >= t->expires_wall_ms;
 }
@@ -97,7 +90,7 @@ const struct store_token *auth_token(const struct auth *a, struct str header, in
     if (header.n > 512 || !str_cut(&header, ' ', &scheme)) return NULL;
     if (!str_eq_nocase(scheme, STR("bearer"))) return NULL;
     const struct store_token *t = find(a, str_trim(header));
-    return t && t->kind == STORE_TOKEN_API && !expired(t, wall_ms) ? t : NULL;
+    return t && t->kind == STORE_TOKEN_API && !auth_expired(t, wall_ms) ? t : NULL;
 }
 
 uint32_t auth_user(const struct auth *a, struct str header, int64_t wall_ms)
@@ -124,7 +117,7 @@ void auth_sweep(struct auth *a, struct store_turn *turn, int64_t wall_ms)
 {
     for (uint32_t i = a->tokens.n; i-- > 0;) {
         struct store_token t = a->tokens.v[i];
-        if (!expired(&t, wall_ms)) continue;
+        if (!auth_expired(&t, wall_ms)) continue;
         struct store_op *op = store_turn_op(turn, STORE_REMOVE_TOKEN);
         bool fits = TEXT_SET(op->u.token_hash, str_of(t.hash));
         CHECK(fits);
@@ -138,7 +131,7 @@ const struct store_token *auth_join(const struct auth *a, struct str text, struc
     struct str secret;
     if (text.n > AUTH_JOIN_TEXT || !str_cut(&text, '.', &secret)) return NULL;
     const struct store_token *t = find(a, secret);
-    if (!t || t->kind != STORE_TOKEN_JOIN || expired(t, wall_ms)) return NULL;
+    if (!t || t->kind != STORE_TOKEN_JOIN || auth_expired(t, wall_ms)) return NULL;
     bool fresh = str_eq(str_of(t->name), STR(AUTH_JOIN_FRESH));
     return fresh || str_eq(str_of(t->name), cn) ? t : NULL;
 }

@@ -28,7 +28,7 @@ struct auth {
 void auth_done(struct auth *a);
 /* Replaces all that is known by what the store holds. */
 int auth_load(struct auth *a, struct store_reader *r, struct err *err);
-bool auth_has_api_token(const struct auth *a);
+bool auth_expired(const struct store_token *t, int64_t wall_ms);
 void auth_add(struct auth *a, const struct store_token *t); /* or replaces */
 void auth_remove(struct auth *a, const char *hash);
 

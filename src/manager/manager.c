@@ -65,8 +65,10 @@ static void on_lost(void *arg, const struct err *why)
  * another and writes over it. */
 static int first_token(struct manager *m, const struct world *w, struct err *err)
 {
-    const struct user *admin = world_user_named(w, STR("admin"));
-    if (!admin) return err_set(err, ERR_CORRUPT, "the store has no user \"admin\"");
+    const struct user *admin = NULL;
+    VEC_EACH(u, &w->users)
+        if (!admin && u->role == ROLE_ADMIN && !u->disabled) admin = u;
+    if (!admin) return err_set(err, ERR_CORRUPT, "the store has no administrator");
     char text[AUTH_TOKEN_TEXT + 1], path[SETTINGS_PATH_MAX + 32];
     struct store_token token;
     auth_new_api(admin->id, STR("first admin token"), net_wall_ms(), &token, text);
@@ -84,8 +86,20 @@ static int first_token(struct manager *m, const struct world *w, struct err *err
     if (rc != 0) return rc;
     store_turn_op(turns_open(m->turns), STORE_PUT_TOKEN)->u.token = token;
     auth_add(&m->auth, &token);
-    log_event(LOG_INFO, "token.made", LOG_S("user", "admin"), LOG_S("file", path));
+    log_event(LOG_INFO, "token.made", LOG_S("user", admin->name), LOG_S("file", path));
     return 0;
+}
+
+/* Whether anybody holds what an administrator needs. */
+static bool has_admin_token(const struct manager *m, const struct world *w)
+{
+    int64_t wall_ms = net_wall_ms();
+    VEC_EACH(t, &m->auth.tokens) {
+        const struct user *u = world_user(w, t->user);
+        if (t->kind != STORE_TOKEN_API || !u || u->role != ROLE_ADMIN || u->disabled) continue;
+        if (!auth_expired(t, wall_ms)) return true;
+    }
+    return false;
 }
 
 static void on_loaded(void *arg, struct world *w)
@@ -93,7 +107,7 @@ static void on_loaded(void *arg, struct world *w)
     struct manager *m = arg;
     struct err err = {0};
     int rc = auth_load(&m->auth, m->reader, &err);
-    if (rc == 0 && !auth_has_api_token(&m->auth)) rc = first_token(m, w, &err);
+    if (rc == 0 && !has_admin_token(m, w)) rc = first_token(m, w, &err);
     if (rc != 0) {
         give_up(m, &err);
         return;

@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include "base/rng.h"
+#include "core/model/usage.h"
 
 #define GIB (INT64_C(1) << 30)
 
@@ -83,7 +84,7 @@ static void at_submission(void **state)
 }
 
 /* QTA8: a limit of 0 forbids, and forbids nobody who does not ask. */
-static void none_and_unlimited(void **state)
+static void qta8_none_and_unlimited(void **state)
 {
     (void)state;
     struct lab *l = lab_new(BLOCKED_SKIP);
@@ -183,8 +184,28 @@ static void freed(void **state)
     lab_free(l);
 }
 
+/* QTA13: devices of any model count for the limit on devices. */
+static void qta13_models_count_as_devices(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_SKIP);
+    static const char *const models[] = {"a100", "h100"};
+    uint64_t ids[2];
+    lab_limit(l, LEVEL_PROJECT, 1, LIMIT_GPU, 4);
+    for (size_t i = 0; i < 2; i++) {
+        struct session s = lab_request(1, 1, 1, 3);
+        assert_true(TEXT_SET(s.where.gpu_models, str_of(models[i])));
+        ids[i] = lab_run(l, &s);
+    }
+    usage_moved(l->w, at(l, ids[0]), SESSION_PENDING, SESSION_RESERVED);
+    assert_false(starts(l, ids[1]));
+    usage_moved(l->w, at(l, ids[0]), SESSION_RESERVED, SESSION_PENDING);
+    assert_true(starts(l, ids[1]));
+    lab_free(l);
+}
+
 /* GNG2: the whole gang at once. */
-static void a_gang_is_one(void **state)
+static void gng2_a_gang_is_one(void **state)
 {
     (void)state;
     struct lab *l = lab_new(BLOCKED_SKIP);
@@ -309,9 +330,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_level_and_kind), cmocka_unit_test(at_submission),
-        cmocka_unit_test(none_and_unlimited),   cmocka_unit_test(lowered),
+        cmocka_unit_test(qta8_none_and_unlimited),   cmocka_unit_test(lowered),
         cmocka_unit_test(sums_do_not_wrap),     cmocka_unit_test(all_are_listed),
-        cmocka_unit_test(freed),                cmocka_unit_test(a_gang_is_one),
+        cmocka_unit_test(freed),                cmocka_unit_test(gng2_a_gang_is_one),
+        cmocka_unit_test(qta13_models_count_as_devices),
         cmocka_unit_test(random_worlds),
     };
     return RUN(tests);

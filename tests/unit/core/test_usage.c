@@ -48,8 +48,9 @@ static void follows_a_session(void **state)
     lab_free(l);
 }
 
-/* A revoked attempt holds its devices, and no more of the quota. */
-static void revoked_is_not_used(void **state)
+/* QTA5: a revoked attempt holds its devices, and no more of the quota; a manager that is
+ * killed right then counts the same. */
+static void qta5_revoked_is_not_used(void **state)
 {
     (void)state;
     struct lab *l = lab_new(BLOCKED_SKIP);
@@ -62,6 +63,29 @@ static void revoked_is_not_used(void **state)
     assert_int_equal(lab_rows(l), 1);
     lab_restart(l); /* audited: counted anew it is the same */
     expect_all(l, 0, 0, 1);
+    lab_free(l);
+}
+
+/* QTA4: a gang of which one has ended already starts anew, and uses all three again. */
+static void qta4_a_restart_counts_all(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_SKIP);
+    struct session three = lab_request(3, 1, 1, 1);
+    uint32_t n = lab_join(l, "n1", 8, 8, 3);
+    uint64_t id = lab_run(l, &three);
+    expect_all(l, 3, 1, 0);
+    for (uint32_t m = 0; m < 3; m++) lab_set(l, n, id, m, MEMBER_STARTING, NULL);
+    lab_report(l, n);
+    lab_exit(l, n, id, 1, 0); /* it was quick */
+    expect_all(l, 2, 1, 0);
+    lab_say(l, n, id, 2, MEMBER_FAILED);
+    expect_all(l, 0, 0, 1);
+    lab_settle(l); /* what is left of the first attempt goes */
+    lab_tick(l, SESSION_BACKOFF_FIRST_MS);
+    lab_settle(l);
+    assert_int_equal(lab_state(l, id), SESSION_RUNNING);
+    expect_all(l, 3, 1, 0);
     lab_free(l);
 }
 
@@ -176,9 +200,13 @@ static void a_project_of_no_domain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(follows_a_session),    cmocka_unit_test(revoked_is_not_used),
-        cmocka_unit_test(levels_differ),        cmocka_unit_test(reserved),
-        cmocka_unit_test(the_audit_sees),       cmocka_unit_test(a_sum_that_overflows),
+        cmocka_unit_test(follows_a_session),
+        cmocka_unit_test(qta5_revoked_is_not_used),
+        cmocka_unit_test(qta4_a_restart_counts_all),
+        cmocka_unit_test(levels_differ),
+        cmocka_unit_test(reserved),
+        cmocka_unit_test(the_audit_sees),
+        cmocka_unit_test(a_sum_that_overflows),
         cmocka_unit_test(a_project_of_no_domain),
     };
     return RUN(tests);

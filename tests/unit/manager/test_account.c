@@ -220,6 +220,33 @@ static void test_tokens(void **state)
     rig_close(&r);
 }
 
+/* Who revokes the last token of an administrator finds another one after the next start. */
+static void test_the_last_admin_token(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct bob bob;
+    struct whoami_view v;
+    char path[64], before[AUTH_TOKEN_TEXT];
+    with_bob(&r, &bob); /* his token is none of an administrator */
+    rig_get(&r, "/api/v1/whoami", &wire_whoami_view, &v);
+    text_fmt(path, sizeof(path), "/api/v1/tokens/%s", v.token);
+    wire_free(&wire_whoami_view, &v);
+    memcpy(before, r.token, sizeof(before));
+    expect(&r, &(struct call){.method = "DELETE", .target = path}, 200, NULL);
+    expect(&r, &(struct call){.target = "/api/v1/whoami"}, 401, NULL);
+    rig_kill(&r);
+    rig_start(&r);
+    assert_string_not_equal(r.token, before);
+    expect(&r, &(struct call){.target = "/api/v1/whoami"}, 200, "\"user\":\"admin\"");
+    expect(&r, &(struct call){.target = "/api/v1/whoami", .token = bob.token}, 200, "bob");
+    memcpy(before, r.token, sizeof(before));
+    rig_kill(&r);
+    rig_start(&r);
+    assert_string_equal(r.token, before);
+    rig_close(&r);
+}
+
 static void test_limits_and_groups(void **state)
 {
     (void)state;
@@ -267,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_putting),
         cmocka_unit_test(test_a_member),
         cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_the_last_admin_token),
         cmocka_unit_test(test_limits_and_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
