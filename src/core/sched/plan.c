@@ -243,6 +243,7 @@ static bool role_fits(struct search *x, uint32_t role)
     for (uint32_t round = 0; round < 2; round++) {
         VEC_EACH(spot, &x->spots) {
             if (left == 0) return true;
+            if (!slots_fit(need, &spot->room.free)) continue;
             if (fits_now(x, spot->node, need) != (round == 1)) continue;
             if (!admits(x, spot->node, need)) continue;
             for (; left > 0 && slots_fit(need, &spot->room.free); left--) {
@@ -287,7 +288,11 @@ static bool all_fit(struct search *x)
 
 static bool put_at(struct search *x, int64_t at_ms)
 {
-    VEC_EACH(spot, &x->spots) spot->room = room_at(x, spot->node, at_ms);
+    bool alike = x->s->n_roles == 1; /* then it is known who takes any */
+    VEC_EACH(spot, &x->spots) {
+        spot->room = (struct room){0};
+        if (!alike || spot->times > 0) spot->room = room_at(x, spot->node, at_ms);
+    }
     return all_fit(x);
 }
 
