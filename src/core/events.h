@@ -19,6 +19,8 @@ void on_group_put(struct draft *d);
 void on_domain_put(struct draft *d);
 void on_project_put(struct draft *d);
 void on_user_put(struct draft *d);
+void on_reserve(struct draft *d);
+void on_unreserve(struct draft *d);
 void on_update(struct draft *d);
 /* What ended in this step is told to those that depend on it. */
 void on_ended(struct draft *d);
@@ -26,6 +28,8 @@ void on_ended(struct draft *d);
 void on_start(struct draft *d);
 /* Sessions that wait for others to leave: they start, or keep what they are promised. */
 void on_reserved(struct draft *d);
+/* Those that are over go. */
+void on_reservations_due(struct draft *d);
 /* Fires what is due. */
 void on_time(struct draft *d);
 

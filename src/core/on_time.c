@@ -82,6 +82,7 @@ static void node_due(struct draft *d, struct node *n)
 void on_time(struct draft *d)
 {
     struct timer_due due;
+    on_reservations_due(d);
     while (timers_pop(d->w, &due)) {
         if (due.session) session_due(d, due.session);
         else node_due(d, due.node);

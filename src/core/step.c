@@ -45,6 +45,8 @@ static const char *const HISTORY_NAMES[] = {
     [HISTORY_NODE_FORGOTTEN] = "node.forgotten",
     [HISTORY_GROUP] = "group.changed",
     [HISTORY_ACCOUNT] = "account.changed",
+    [HISTORY_RESERVED] = "reservation.made",
+    [HISTORY_UNRESERVED] = "reservation.gone",
     [HISTORY_UPDATED] = "session.updated",
 };
 _Static_assert(ARRAY_LEN(HISTORY_NAMES) == HISTORY_KINDS, "one name a kind");
@@ -78,6 +80,8 @@ static void dispatch(struct draft *d)
     case EVENT_PROJECT_PUT: on_project_put(d); return;
     case EVENT_USER_PUT: on_user_put(d); return;
     case EVENT_UPDATE: on_update(d); return;
+    case EVENT_RESERVE: on_reserve(d); return;
+    case EVENT_UNRESERVE: on_unreserve(d); return;
     case EVENT_KINDS: break;
     }
     UNREACHABLE();
@@ -112,6 +116,7 @@ static void reset(struct effects *out)
     out->session = 0;
     out->node = 0;
     out->account = 0;
+    out->reservation = 0;
     VEC_CLEAR(&out->changes);
     VEC_CLEAR(&out->nodes);
     out->more = false;
@@ -125,7 +130,10 @@ void step(struct world *w, const struct event *ev, struct effects *out)
     if (ev->now_ms > w->now_ms) w->now_ms = ev->now_ms;
     CHECK(w->now_ms >= 0);
     CHECK(w->now_ms < INT64_MAX / 2); /* any deadline can be added to it */
-    if (!w->started) on_start(&d);
+    if (!w->started) {
+        on_start(&d);
+        sched_sync(w);
+    }
     dispatch(&d);
     d.actor = 0; /* who ends one session did not start the next */
     on_time(&d);

@@ -26,6 +26,8 @@ enum event_kind {
     EVENT_PROJECT_PUT,
     EVENT_USER_PUT,
     EVENT_UPDATE,    /* a person changes what may still change of a session */
+    EVENT_RESERVE,     /* devices are kept for somebody in a window of time */
+    EVENT_UNRESERVE,
     EVENT_KINDS
 };
 
@@ -63,6 +65,11 @@ struct event_report {
     const struct member_report *members; /* full list, sorted by ref */
     uint32_t n_members;
 };
+struct event_reserve { /* id, since, devices are given; n_parts: how many nodes */
+    struct reservation reservation;
+    uint32_t node; /* the only one that may be taken, 0: any */
+};
+struct event_unreserve { uint32_t reservation; };
 struct event_cordon { uint32_t node; bool on; };
 struct event_forget { uint32_t node; bool force; /* although it is heard and holds something */ };
 
@@ -81,6 +88,8 @@ struct event {
         struct event_report report;
         struct event_cordon cordon;
         struct event_forget forget;
+        struct event_reserve reserve;
+        struct event_unreserve unreserve;
         struct group group; /* id 0: find by name, else create */
         struct domain domain; /* id 0: create, else change; likewise the next two */
         struct project project;
@@ -117,6 +126,8 @@ enum change_kind {
     CHANGE_DOMAIN,
     CHANGE_PROJECT,
     CHANGE_USER,
+    CHANGE_RESERVATION,
+    CHANGE_RESERVATION_GONE, /* removed, or its time is over */
     CHANGE_HISTORY,     /* something people want to read later */
     CHANGE_KINDS
 };
@@ -125,7 +136,7 @@ enum history_what {
     HISTORY_SUBMITTED = 1, HISTORY_STATE, HISTORY_ATTEMPT_REVOKED, HISTORY_ALARM, HISTORY_SIGNAL,
     HISTORY_NODE_JOINED, HISTORY_NODE_UNREACHABLE, HISTORY_NODE_BACK, HISTORY_NODE_CORDON,
     HISTORY_NODE_QUARANTINED, HISTORY_NODE_FORGOTTEN, HISTORY_GROUP, HISTORY_UPDATED,
-    HISTORY_ACCOUNT, HISTORY_KINDS
+    HISTORY_ACCOUNT, HISTORY_RESERVED, HISTORY_UNRESERVED, HISTORY_KINDS
 };
 const char *history_name(enum history_what w); /* "session.state", ... */
 
@@ -151,6 +162,7 @@ struct change { /* a copy: the world may move on while the store writes it */
         struct domain domain;
         struct project project;
         struct user user;
+        struct reservation reservation;
         struct history history;
     } u;
 };
@@ -162,6 +174,7 @@ struct effects {
     uint64_t session;      /* id given by EVENT_SUBMIT; of the holder for VERDICT_NAME_TAKEN */
     uint32_t node;         /* id given by EVENT_NODE_JOIN */
     uint32_t account;      /* id of the domain, project or user that was put */
+    uint32_t reservation;  /* id given by EVENT_RESERVE */
     VEC(struct change) changes;
     VEC(uint32_t) nodes;   /* whose list of wishes changed (no doubles) */
     bool more;             /* the pass was sliced: send another EVENT_TICK at once */

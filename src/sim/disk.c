@@ -17,6 +17,7 @@ void disk_done(struct disk *d)
     VEC_DONE(&d->allocs);
     VEC_DONE(&d->nodes);
     VEC_DONE(&d->groups);
+    VEC_DONE(&d->reservations);
     VEC_DONE(&d->keys);
 }
 
@@ -68,6 +69,17 @@ static void put_group(struct disk *d, const struct group *g)
     VEC_PUSH(&d->groups, *g);
 }
 
+static void put_reservation(struct disk *d, const struct reservation *r, bool gone)
+{
+    for (uint32_t i = 0; i < d->reservations.n; i++) {
+        if (d->reservations.v[i].id != r->id) continue;
+        CHECK(gone); /* one never changes */
+        VEC_REMOVE(&d->reservations, i);
+        return;
+    }
+    if (!gone) VEC_PUSH(&d->reservations, *r);
+}
+
 void disk_apply(struct disk *d, const struct turn *t)
 {
     CHECK(t->no == d->turn + 1);
@@ -83,6 +95,8 @@ void disk_apply(struct disk *d, const struct turn *t)
         case CHANGE_DOMAIN: /* the accounts of a simulation are those that it began with */
         case CHANGE_PROJECT:
         case CHANGE_USER: UNREACHABLE();
+        case CHANGE_RESERVATION: put_reservation(d, &c->u.reservation, false); break;
+        case CHANGE_RESERVATION_GONE: put_reservation(d, &c->u.reservation, true); break;
         case CHANGE_HISTORY: break; /* for people; no decision reads it back */
         case CHANGE_KINDS:
         default: UNREACHABLE();
@@ -109,6 +123,7 @@ struct world *disk_load(const struct disk *d)
     VEC_EACH(n, &d->nodes) CHECK(world_put_node(w, n));
     VEC_EACH(s, &d->live) CHECK(world_put_session(w, s));
     VEC_EACH(a, &d->allocs) CHECK(world_put_alloc(w, a));
+    VEC_EACH(r, &d->reservations) CHECK(world_put_reservation(w, r));
     VEC_EACH(s, &d->ended) {
         if (s->id > w->last_session) w->last_session = s->id;
     }

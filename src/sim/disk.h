@@ -14,6 +14,7 @@ struct disk {
     VEC(struct alloc) allocs;
     VEC(struct node) nodes;
     VEC(struct group) groups;
+    VEC(struct reservation) reservations;
     VEC(struct disk_key) keys;
 };
 

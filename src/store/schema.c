@@ -44,6 +44,8 @@ static const char *const migrations[] = {
     "CREATE TABLE idem(user INTEGER NOT NULL, key TEXT NOT NULL, session INTEGER NOT NULL,"
     " body_hash TEXT NOT NULL, wall_ms INTEGER NOT NULL, PRIMARY KEY(user, key)) WITHOUT ROWID;"
     "CREATE INDEX idem_age ON idem(wall_ms);",
+    /* 2 */
+    "CREATE TABLE reservation(id INTEGER PRIMARY KEY, doc TEXT NOT NULL);",
 };
 
 uint32_t schema_version(void) { return ARRAY_LEN(migrations); }

@@ -73,6 +73,12 @@ static bool put_alloc(struct world *w, const void *row, int64_t id)
     return a->ref.session == (uint64_t)id && world_put_alloc(w, a);
 }
 
+static bool put_reservation(struct world *w, const void *row, int64_t id)
+{
+    const struct reservation *r = row;
+    return r->id == id && world_put_reservation(w, r);
+}
+
 static const struct loading loadings[] = {
     {"domain", "SELECT id, doc FROM domain ORDER BY id", &wire_row_domain, put_domain},
     {"project", "SELECT id, doc FROM project ORDER BY id", &wire_row_project, put_project},
@@ -87,6 +93,8 @@ static const struct loading loadings[] = {
      "SELECT session, doc FROM alloc INDEXED BY alloc_held WHERE released = 0"
      " ORDER BY session, attempt, member",
      &wire_row_alloc, put_alloc},
+    {"reservation", "SELECT id, doc FROM reservation ORDER BY id", &wire_row_reservation,
+     put_reservation},
 };
 
 union any_row { /* none of them owns heap parts */
@@ -97,6 +105,7 @@ union any_row { /* none of them owns heap parts */
     struct node node;
     struct session session;
     struct alloc alloc;
+    struct reservation reservation;
 };
 
 static int load_rows(struct sql *q, const struct loading *l, struct world *w, struct err *err)

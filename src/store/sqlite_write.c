@@ -10,7 +10,8 @@
 #define IDEM_KEEP_MS (INT64_C(24) * 3600 * 1000)
 
 enum write_stmt {
-    W_BEGIN, W_LAST, W_TURN, W_COMMIT, W_SESSION, W_ALLOC, W_NODE, W_NODE_GONE, W_GROUP, W_DOMAIN,
+    W_BEGIN, W_LAST, W_TURN, W_COMMIT, W_SESSION, W_ALLOC, W_NODE, W_NODE_GONE, W_GROUP,
+    W_RESERVATION, W_RESERVATION_GONE, W_DOMAIN,
     W_PROJECT, W_USER, W_DOC, W_HISTORY, W_TOKEN, W_TOKEN_GONE, W_IDEM, W_IDEM_SWEEP, W_META,
     W_STMTS
 };
@@ -36,6 +37,8 @@ const char *const sqlite_write_texts[] = {
     [W_NODE_GONE] = "UPDATE node SET gone = 1 WHERE id = ?",
     [W_GROUP] = "INSERT INTO grp(id, name, doc) VALUES(?, ?, ?)" UPSERT("id") NEW("name") ","
         NEW("doc"),
+    [W_RESERVATION] = "INSERT INTO reservation(id, doc) VALUES(?, ?)" UPSERT("id") NEW("doc"),
+    [W_RESERVATION_GONE] = "DELETE FROM reservation WHERE id = ?",
     [W_DOMAIN] = "INSERT INTO domain(id, name, doc) VALUES(?, ?, ?)" UPSERT("id") NEW("name") ","
         NEW("doc"),
     [W_PROJECT] = "INSERT INTO project(id, domain, name, doc) VALUES(?, ?, ?, ?)" UPSERT("id")
@@ -151,6 +154,15 @@ static int put_group(struct sqlite_store *s, const struct group *g, struct err *
     sql_cstr(st, 2, g->name);
     put_doc(s, st, 3, &wire_row_group, g);
     return run(s, W_GROUP, st, err);
+}
+
+static int put_reservation(struct sqlite_store *s, const struct reservation *r, struct err *err)
+{
+    sqlite3_stmt *st = sql_stmt(&s->q, W_RESERVATION, err);
+    if (!st) return ERR_IO;
+    sql_i64(st, 1, r->id);
+    put_doc(s, st, 2, &wire_row_reservation, r);
+    return run(s, W_RESERVATION, st, err);
 }
 
 static int put_domain(struct sqlite_store *s, const struct domain *d, struct err *err)
@@ -291,6 +303,9 @@ static int write_op(struct sqlite_store *s, uint64_t turn, const struct store_op
     case STORE_PUT_NODE: return put_node(s, op->u.node, err);
     case STORE_REMOVE_NODE: return run_id(s, W_NODE_GONE, op->u.node_id, err);
     case STORE_PUT_GROUP: return put_group(s, &op->u.group, err);
+    case STORE_PUT_RESERVATION: return put_reservation(s, &op->u.reservation, err);
+    case STORE_REMOVE_RESERVATION:
+        return run_id(s, W_RESERVATION_GONE, op->u.reservation_id, err);
     case STORE_PUT_DOMAIN: return put_domain(s, &op->u.domain, err);
     case STORE_PUT_PROJECT: return put_project(s, &op->u.project, err);
     case STORE_PUT_USER: return put_user(s, &op->u.user, err);

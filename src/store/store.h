@@ -44,6 +44,8 @@ enum store_op_kind {
     STORE_PUT_NODE,
     STORE_REMOVE_NODE,
     STORE_PUT_GROUP,
+    STORE_PUT_RESERVATION,
+    STORE_REMOVE_RESERVATION,
     STORE_PUT_DOMAIN,
     STORE_PUT_PROJECT,
     STORE_PUT_USER,
@@ -64,6 +66,8 @@ struct store_op {
         struct node *node;   /* owned by the turn */
         uint32_t node_id;
         struct group group;
+        struct reservation reservation;
+        uint32_t reservation_id;
         struct domain domain;
         struct project project;
         struct user user;

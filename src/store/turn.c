@@ -51,6 +51,12 @@ void store_turn_change(struct store_turn *t, const struct change *c)
     case CHANGE_DOMAIN: store_turn_op(t, STORE_PUT_DOMAIN)->u.domain = c->u.domain; return;
     case CHANGE_PROJECT: store_turn_op(t, STORE_PUT_PROJECT)->u.project = c->u.project; return;
     case CHANGE_USER: store_turn_op(t, STORE_PUT_USER)->u.user = c->u.user; return;
+    case CHANGE_RESERVATION:
+        store_turn_op(t, STORE_PUT_RESERVATION)->u.reservation = c->u.reservation;
+        return;
+    case CHANGE_RESERVATION_GONE:
+        store_turn_op(t, STORE_REMOVE_RESERVATION)->u.reservation_id = c->u.reservation.id;
+        return;
     case CHANGE_HISTORY: store_turn_op(t, STORE_ADD_HISTORY)->u.history = c->u.history; return;
     case CHANGE_KINDS: break;
     }

@@ -91,6 +91,8 @@ const struct wire_name names_history[] = {
     {HISTORY_GROUP, "group.changed"},
     {HISTORY_UPDATED, "session.updated"},
     {HISTORY_ACCOUNT, "account.changed"},
+    {HISTORY_RESERVED, "reservation.made"},
+    {HISTORY_UNRESERVED, "reservation.gone"},
     END,
 };
 const struct wire_name names_why_kind[] = {

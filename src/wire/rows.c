@@ -248,6 +248,35 @@ static const struct wire_field user_fields[] = {
 const struct wire_table wire_row_user =
     WIRE_TABLE("user row", struct user, user_fields, .version = 1);
 
+static const struct wire_field reservation_part_fields[] = {
+    WIRE_F_U32(struct reservation_part, node, "node", ID),
+    WIRE_F_U32(struct reservation_part, devices, "devices", OMIT),
+};
+static const struct wire_table reservation_part_table =
+    WIRE_TABLE("part of a reservation", struct reservation_part, reservation_part_fields);
+
+static const struct wire_field reservation_fields[] = {
+    WIRE_F_U32(struct reservation, id, "id", ID),
+    WIRE_F_TEXT(struct reservation, name, "name", OMIT),
+    WIRE_F_U32(struct reservation, group, "group", ID),
+    WIRE_F_U32(struct reservation, user, "user", OMIT),
+    WIRE_F_U32(struct reservation, project, "project", OMIT),
+    WIRE_F_U64(struct reservation, since, "since", OMIT),
+    WIRE_F_I64(struct reservation, slots.v[SLOT_CPU], "cpu_milli", OMIT, .min = 0,
+               .max = SLOT_MAX),
+    WIRE_F_I64(struct reservation, slots.v[SLOT_MEM], "mem_bytes", OMIT, .min = 0,
+               .max = SLOT_MAX),
+    WIRE_F_I64(struct reservation, slots.v[SLOT_GPU], "gpu", OMIT, .min = 0, .max = SLOT_MAX),
+    WIRE_F_ARRAY(struct reservation, parts, n_parts, "parts", &reservation_part_table,
+                 .flags = WIRE_REQUIRED),
+    WIRE_F_I64(struct reservation, start_ms, "start_ms", .flags = WIRE_REQUIRED),
+    WIRE_F_I64(struct reservation, end_ms, "end_ms", .flags = WIRE_REQUIRED),
+    WIRE_F_I64(struct reservation, start_wall_ms, "start_wall_ms", OMIT),
+    WIRE_F_I64(struct reservation, end_wall_ms, "end_wall_ms", OMIT),
+};
+const struct wire_table wire_row_reservation =
+    WIRE_TABLE("reservation row", struct reservation, reservation_fields, .version = 1);
+
 /* A line of history that is about no session has no state either. */
 static const struct wire_name history_state[] = {
     {0, ""}, {SESSION_PENDING, "pending"}, {SESSION_RESERVED, "reserved"},

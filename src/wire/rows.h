@@ -10,6 +10,6 @@
 #include "wire/table.h"
 
 extern const struct wire_table wire_row_session, wire_row_alloc, wire_row_node, wire_row_group,
-    wire_row_domain, wire_row_project, wire_row_user, wire_row_history;
+    wire_row_domain, wire_row_project, wire_row_user, wire_row_reservation, wire_row_history;
 
 #endif

@@ -160,6 +160,7 @@ const char *world_audit(const struct world *w)
         if (w->allocs.v[i].live && world_session(w, w->allocs.v[i].ref.session)) held++;
     }
     if (!why) why = wait_audit(w);
+    if (!why) why = reservation_audit(w);
     if (!why && held != chained) why = "a session's chain misses rows";
     for (uint32_t g = 1; !why && g <= w->queues.n; g++) {
         why = audit_queue(w, g);

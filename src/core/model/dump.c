@@ -171,6 +171,22 @@ static void dump_alloc(const struct alloc *a, struct strbuf *out)
     strbuf_putc(out, '\n');
 }
 
+static void dump_reservation(const struct reservation *r, struct strbuf *out)
+{
+    strbuf_fmt(out, "reservation %u group=%u user=%u project=%u since=%llu", r->id, r->group,
+               r->user, r->project, (unsigned long long)r->since);
+    put_text(out, "name", r->name);
+    put_slots(out, &r->slots);
+    for (uint32_t i = 0; i < r->n_parts; i++) {
+        strbuf_fmt(out, " on=%u:%x", r->parts[i].node, r->parts[i].devices);
+    }
+    put_ms(out, "start", r->start_ms);
+    put_ms(out, "end", r->end_ms);
+    put_ms(out, "start_wall", r->start_wall_ms);
+    put_ms(out, "end_wall", r->end_wall_ms);
+    strbuf_putc(out, '\n');
+}
+
 static int cmp_sessions(const void *a, const void *b)
 {
     return order_cmp_u64(&(*(const struct session *const *)a)->id,
@@ -197,6 +213,7 @@ void world_dump(const struct world *w, struct strbuf *out)
     VEC_EACH(n, &w->nodes) if (n->name[0] != '\0') dump_node(n, out);
     for (uint32_t i = 0; i < sessions.n; i++) dump_session(sessions.v[i], out);
     for (uint32_t i = 0; i < allocs.n; i++) dump_alloc(allocs.v[i], out);
+    VEC_EACH(r, &w->reservations) dump_reservation(r, out);
     VEC_DONE(&sessions);
     VEC_DONE(&allocs);
 }

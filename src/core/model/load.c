@@ -259,6 +259,7 @@ bool world_ready(struct world *w, const char **ret_why)
         if (holds && s->first_alloc == MAP_NONE) why = "a session on nodes has no allocation";
     }
     if (!why) why = check_accounts(w);
+    if (!why) why = reservation_audit(w);
     if (!why && !usage_recount(w)) why = "what an account uses overflows";
     if (why) {
         *ret_why = why;

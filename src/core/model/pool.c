@@ -18,6 +18,7 @@ static struct pool_queue *queue_of(const struct world *w, uint32_t group)
 
 struct family_key { /* without padding: it is compared as bytes */
     uint64_t group, one_choice, n_roles, strategy, node;
+    uint64_t user, project; /* with reservations */
     char gpu_models[48], labels[96], arch[16];
     struct { int64_t count; struct slots slots; } roles[SESSION_ROLES_MAX];
 };
@@ -37,12 +38,18 @@ static struct slots choice_of(const struct session *s)
     return total;
 }
 
-static struct str family_key(const struct session *s, struct family_key *k)
+static struct str family_key(const struct world *w, const struct session *s,
+                             struct family_key *k)
 {
     CHECK(s->n_roles >= 1);
     CHECK(s->n_roles <= SESSION_ROLES_MAX);
     *k = (struct family_key){.group = s->group, .one_choice = one_choice(s), .n_roles = 1};
     if (!s->where.node_preferred) k->node = s->where.node;
+    VEC_EACH(r, &w->reservations) { /* who sees more room than others learns for itself */
+        if (!reservation_admits(r, s)) continue;
+        k->user = r->user > 0 ? r->user : k->user;
+        k->project = r->project > 0 ? r->project : k->project;
+    }
     TEXT_CLIP(k->gpu_models, str_of(s->where.gpu_models));
     TEXT_CLIP(k->labels, str_of(s->where.labels));
     TEXT_CLIP(k->arch, str_of(s->where.arch));
@@ -75,7 +82,7 @@ static struct family family_of(const struct session *s)
 static uint32_t family_take(struct world *w, const struct session *s)
 {
     struct family_key bytes;
-    struct str key = family_key(s, &bytes);
+    struct str key = family_key(w, s, &bytes);
     uint32_t id = map_str_get(&w->family_by_key, key);
     if (id == MAP_NONE) {
         if (w->free_families.n > 0) {
@@ -99,7 +106,7 @@ static void family_give(struct world *w, const struct session *s, uint32_t id)
     CHECK(w->families.v[id].pending > 0);
     if (--w->families.v[id].pending > 0) return;
     struct family_key bytes;
-    bool known = map_str_del(&w->family_by_key, family_key(s, &bytes));
+    bool known = map_str_del(&w->family_by_key, family_key(w, s, &bytes));
     CHECK(known);
     w->families.v[id].n_now = w->families.v[id].n_ever = 0;
     VEC_PUSH(&w->free_families, id);

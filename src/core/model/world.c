@@ -20,6 +20,7 @@ void world_free(struct world *w)
     VEC_DONE(&w->domains);
     VEC_DONE(&w->projects);
     VEC_DONE(&w->users);
+    VEC_DONE(&w->reservations);
     VEC_DONE(&w->free_sessions);
     VEC_DONE(&w->free_allocs);
     VEC_DONE(&w->free_families);

@@ -17,6 +17,7 @@
 #include "core/model/group.h"
 #include "core/model/ledger.h"
 #include "core/model/node.h"
+#include "core/model/reservation.h"
 #include "core/model/session.h"
 
 /* A pending session as its group's queue knows it; what a pass reads before the session. */
@@ -91,6 +92,7 @@ struct world {
     VEC(struct domain) domains;
     VEC(struct project) projects;
     VEC(struct user) users;
+    VEC(struct reservation) reservations; /* by id */
     /* Indexes. */
     struct map_u64 session_by_id;
     struct map_str session_by_name; /* "user-id/name", live only */
@@ -102,6 +104,7 @@ struct world {
     VEC(struct family) families;
     VEC(uint32_t) woken;           /* families with points that were woken */
     VEC(struct pool_left) left;    /* sessions that left their queue; sched takes them out */
+    uint64_t reservation_changes; /* of the list */
     VEC(uint32_t) changed; /* nodes whose rows, room or use changed since sched looked; doubles */
     struct sched *sched;   /* what the wing sched derives and keeps */
     void (*sched_free)(struct world *w);

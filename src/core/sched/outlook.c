@@ -148,7 +148,7 @@ static struct hold ahead(const struct line *line, const struct hold *h, int64_t 
 
 static void follow_release(struct line *line, const struct hold *h, int64_t now_ms)
 {
-    if (line->timeline.tangled) line->anew = true;
+    if (line->timeline.tangled || line->reserved.n > 0) line->anew = true;
     if (line->anew || h->until_ms <= now_ms) return;
     struct hold rest = ahead(line, h, now_ms);
     timeline_release(&line->timeline, &rest);
@@ -156,7 +156,7 @@ static void follow_release(struct line *line, const struct hold *h, int64_t now_
 
 static void follow_hold(struct line *line, const struct hold *h, int64_t now_ms)
 {
-    if (h->until_ms <= now_ms) line->anew = true;
+    if (h->until_ms <= now_ms || line->reserved.n > 0) line->anew = true;
     if (line->anew) return;
     struct hold rest = ahead(line, h, now_ms);
     timeline_hold(&line->timeline, &rest);
@@ -217,9 +217,9 @@ static int64_t first_until(const struct line *line)
     return first;
 }
 
-/* From the rows by their end, then the promises; `own`: a session whose promise is left out. */
-static void make(const struct world *w, uint32_t node, const struct line *line, uint64_t own,
-                 struct timeline *ret)
+/* From the rows by their end, then the promises, then what is reserved; but for the viewer. */
+static void make(const struct world *w, uint32_t node, const struct line *line,
+                 const struct session *viewer, struct timeline *ret)
 {
     struct slots left = line->capacity;
     uint32_t devices = line->healthy;
@@ -234,11 +234,12 @@ static void make(const struct world *w, uint32_t node, const struct line *line, 
         timeline_free_from(ret, end_ms, &row->hold.slots, row->hold.devices & line->healthy);
     }
     VEC_EACH(p, &line->promised) {
-        if (p->session == own) continue;
+        if (viewer && p->session == viewer->id) continue;
         struct hold rest = ahead(line, &p->hold, w->now_ms);
         timeline_hold(ret, &rest);
     }
-    vacate_hold(w, node, own, ret);
+    vacate_hold(w, node, viewer ? viewer->id : 0, ret);
+    if (line->reserved.n > 0) reserved_hold(w, node, line, viewer, ret);
 }
 
 static void bring_up(struct promises *book, const struct world *w, uint32_t node)
@@ -247,17 +248,17 @@ static void bring_up(struct promises *book, const struct world *w, uint32_t node
     bool changed = line->behind || line->anew;
     if (changed) {
         (void)look_at_node(line, w, node);
-        if (line->timeline.tangled || line->clamped) line->anew = true;
+        if (line->clamped) line->anew = true;
         while (book->marks.n < w->allocs.n) (void)VEC_ADD(&book->marks);
         book->walks++;
         rows_gone(book, w, node);
         rows_come(book, w, node);
         line->behind = false;
     }
-    bool overdue = first_until(line) <= w->now_ms;
+    bool overdue = first_until(line) <= w->now_ms || line->kept; /* from now on */
     bool dated = (overdue || line->clamped) && line->made_ms != w->now_ms;
-    if (line->anew || line->timeline.tangled || dated || (overdue && !line->clamped)) {
-        make(w, node, line, 0, &line->timeline);
+    if (line->anew || dated || (overdue && !line->clamped)) {
+        make(w, node, line, NULL, &line->timeline);
         line->clamped = overdue;
         line->made_ms = w->now_ms;
     } else {
@@ -266,21 +267,42 @@ static void bring_up(struct promises *book, const struct world *w, uint32_t node
     line->anew = false;
 }
 
-static bool promised_to(const struct line *line, uint64_t session)
+static bool promised_to(const struct promises *book, const struct line *line, uint64_t session)
 {
+    if (line->promised.n == 0 || map_u64_get(&book->by_session, session) == MAP_NONE) return false;
     VEC_EACH(p, &line->promised) if (p->session == session) return true;
     return false;
 }
 
 const struct timeline *outlook_line(struct promises *book, const struct world *w, uint32_t node,
-                                    uint64_t own)
+                                    const struct session *viewer)
 {
     grow(book, w);
     struct line *line = &book->lines.v[node - 1];
     bring_up(book, w, node);
-    if (own == 0 || (!promised_to(line, own) && !line->kept)) return &line->timeline;
-    make(w, node, line, own, &book->scratch);
+    bool own = viewer && (promised_to(book, line, viewer->id) || line->kept ||
+                          reserved_for(w, line, viewer));
+    if (!own) return &line->timeline;
+    make(w, node, line, viewer, &book->scratch);
     return &book->scratch;
+}
+
+void outlook_reserved(struct promises *book, const struct world *w)
+{
+    grow(book, w);
+    VEC_EACH(line, &book->lines) {
+        if (line->reserved.n > 0) line->anew = true;
+        VEC_CLEAR(&line->reserved);
+    }
+    VEC_EACH(r, &w->reservations) {
+        for (uint32_t i = 0; i < r->n_parts; i++) {
+            if (r->parts[i].node > book->lines.n) continue;
+            struct line *line = &book->lines.v[r->parts[i].node - 1];
+            line->anew = true;
+            VEC_PUSH(&line->reserved, r->id);
+        }
+    }
+    book->reservations_seen = w->reservation_changes;
 }
 
 void outlook_promise(struct promises *book, const struct world *w, uint32_t node,
@@ -328,6 +350,7 @@ void outlook_done(struct promises *book)
     VEC_EACH(line, &book->lines) {
         VEC_DONE(&line->rows);
         VEC_DONE(&line->promised);
+        VEC_DONE(&line->reserved);
         timeline_done(&line->timeline);
     }
     VEC_EACH(o, &book->groups) {

@@ -24,7 +24,6 @@ struct search {
     const struct session *s;
     struct promises *book;
     struct outlook *o;
-    uint64_t own;         /* the session, when it has a promise: that counts for nothing */
     VEC(struct spot) spots; /* by name */
     struct heap heap;
     VEC(uint64_t) instants;
@@ -38,7 +37,7 @@ static struct window window_at(const struct search *x, int64_t at_ms)
 
 static const struct timeline *line_of(struct search *x, uint32_t node)
 {
-    return outlook_line(x->book, x->w, node, x->own);
+    return outlook_line(x->book, x->w, node, x->s);
 }
 
 static bool admits(const struct search *x, uint32_t node, const struct slots *need)
@@ -364,7 +363,7 @@ static uint64_t blocker(struct search *x)
         uint64_t first = line->first_endless;
         uint32_t n = line->n_endless;
         VEC_EACH(p, &line->promised) {
-            if (p->hold.until_ms < PLAN_NEVER || p->session == x->own) continue;
+            if (p->hold.until_ms < PLAN_NEVER || p->session == x->s->id) continue;
             n++;
             if (first == 0 || p->session < first) first = p->session;
         }
@@ -389,7 +388,6 @@ static bool search(struct search *x, struct promise *ret, uint64_t *ret_blocker)
 {
     const struct session *s = x->s;
     x->o = outlook_of(x->book, x->w, s->group);
-    if (plan_of(x->w, s->id)) x->own = s->id;
     VEC_RESERVE(&x->picks, s->members);
     x->picks.n = s->members;
     int64_t at_ms = s->one_node || s->members == 1 ? on_one_node(x) : gang(x);
@@ -412,7 +410,10 @@ bool plan_earliest(const struct world *w, const struct session *s, struct promis
     struct promises own = {0};
     struct search x = {.w = w, .s = s, .book = promises_read(w)};
     CHECK(s->members >= 1);
-    if (!x.book) x.book = &own; /* a world that no step has gone over yet */
+    if (!x.book) { /* a world that no step has gone over yet */
+        x.book = &own;
+        outlook_reserved(&own, w);
+    }
     bool found = search(&x, ret, ret_blocker);
     search_done(&x);
     outlook_done(&own);
@@ -426,9 +427,8 @@ void plan_window(const struct world *w, uint32_t node, const struct session *s, 
     struct room room = w->rooms.v[node - 1];
     CHECK(until_ms > w->now_ms);
     if (book && plan_promised(w, node)) {
-        uint64_t own = plan_of(w, s->id) ? s->id : 0;
         struct window win = {w->now_ms, until_ms};
-        timeline_window(outlook_line(book, w, node, own), &win, &room.free, &room.devices);
+        timeline_window(outlook_line(book, w, node, s), &win, &room.free, &room.devices);
     }
     *ret = room;
 }

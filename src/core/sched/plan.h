@@ -41,9 +41,9 @@ const struct promise *plan_of(const struct world *w, uint64_t session); /* NULL:
 /* The next instant at which a promise is due or a reservation begins or ends. */
 int64_t plan_next_ms(const struct world *w);
 
-/* Whether anything at all is promised. */
+/* Whether anything at all is promised or reserved. */
 bool plan_any(const struct world *w);
-/* Whether a node carries promises: then place.h asks for its room in a window. */
+/* Whether a node carries promises, or a reservation: then place.h asks for its room in a window. */
 bool plan_promised(const struct world *w, uint32_t node);
 /* What of the node is free from now until `until_ms` (PLAN_NEVER: for ever) beside all
  * promises but those of `s` itself and reservations that `s` may use.  Free of the room is

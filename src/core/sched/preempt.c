@@ -44,7 +44,7 @@ static void promised_room(struct search *x, uint32_t at)
     struct timeline t = {0};
     struct room *r = &x->rooms.v[at];
     struct promises *book = promises_read(w);
-    const struct timeline *line = outlook_line(book, w, at + 1, x->s->id);
+    const struct timeline *line = outlook_line(book, w, at + 1, x->s);
     struct window window = {w->now_ms, timeline_end(w->now_ms, x->s->time_limit_ms)};
     VEC_EACH(seg, &line->segs) VEC_PUSH(&t.segs, *seg);
     t.tangled = line->tangled;

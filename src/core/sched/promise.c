@@ -20,6 +20,7 @@ struct promises *promises_read(const struct world *w)
     for (; book && book->taken_in < w->changed.n; book->taken_in++) {
         outlook_changed(book, w, w->changed.v[book->taken_in] + 1);
     }
+    if (book && book->reservations_seen != w->reservation_changes) outlook_reserved(book, w);
     return book;
 }
 
@@ -95,9 +96,9 @@ int64_t plan_next_ms(const struct world *w)
 {
     const struct promises *book = book_of(w);
     const struct heap_item *top = book ? heap_top(&book->due) : NULL;
-    int64_t next = PLAN_NEVER;
-    if (!top) return PLAN_NEVER;
-    if (top->key > w->now_ms && item_valid(book, top)) return top->key;
+    int64_t next = reservation_next_ms(w);
+    if (!top) return next;
+    if (top->key > w->now_ms && item_valid(book, top)) return top->key < next ? top->key : next;
     VEC_EACH(p, &book->kept) { /* time went on since the last sync */
         if (p->session != 0 && p->at_ms > w->now_ms && p->at_ms < next) next = p->at_ms;
     }
@@ -164,13 +165,16 @@ bool plan_drop(struct world *w, uint64_t session)
 bool plan_any(const struct world *w)
 {
     const struct promises *book = book_of(w);
-    return book && book->by_session.n > 0;
+    return w->reservations.n > 0 || (book && book->by_session.n > 0);
 }
 
 bool plan_promised(const struct world *w, uint32_t node)
 {
-    const struct promises *book = book_of(w);
-    return book && node <= book->lines.n && book->lines.v[node - 1].promised.n > 0;
+    struct promises *book = book_of(w); /* it does not matter what changed on the nodes */
+    if (book && book->reservations_seen != w->reservation_changes) outlook_reserved(book, w);
+    if (!book || node > book->lines.n) return false;
+    const struct line *line = &book->lines.v[node - 1];
+    return line->promised.n > 0 || line->reserved.n > 0;
 }
 
 /* ---- following the world */
@@ -191,6 +195,7 @@ static void drop_void(struct world *w, struct promises *book, uint32_t node)
 void plan_sync(struct world *w)
 {
     struct promises *book = promises_of(w);
+    if (book->reservations_seen != w->reservation_changes) outlook_reserved(book, w);
     for (uint32_t i = 0; i < w->changed.n; i++) {
         uint32_t node = w->changed.v[i] + 1;
         outlook_changed(book, w, node);

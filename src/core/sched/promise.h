@@ -26,6 +26,7 @@ struct line { /* of a node */
     uint32_t healthy;      /* with these devices */
     VEC(struct line_row) rows; /* by end, then slot */
     VEC(struct line_promise) promised;
+    VEC(uint32_t) reserved;  /* reservations that have a part here, by id */
     struct timeline timeline;
     uint32_t n_endless;      /* rows that no limit ends, */
     uint64_t first_endless;  /* and the first session among them */
@@ -48,6 +49,7 @@ struct promises {
     VEC(uint64_t) marks;        /* by row: the walk that knew it */
     uint64_t walks;
     uint32_t taken_in;          /* of w->changed, since it was cleared */
+    uint64_t reservations_seen; /* w->reservation_changes */
     struct timeline scratch;
 };
 
@@ -62,9 +64,12 @@ void promise_done(struct promise *p);
 void outlook_changed(struct promises *book, const struct world *w, uint32_t node);
 /* The group's ready times, up to date. */
 struct outlook *outlook_of(struct promises *book, const struct world *w, uint32_t group);
-/* The node's timeline as session `own` sees it: without its own promise. */
+/* The node's timeline as a session sees it: without its own promise and what is reserved for
+ * it; NULL: as nobody's. */
 const struct timeline *outlook_line(struct promises *book, const struct world *w, uint32_t node,
-                                    uint64_t own);
+                                    const struct session *viewer);
+/* The list of reservations changed. */
+void outlook_reserved(struct promises *book, const struct world *w);
 void outlook_promise(struct promises *book, const struct world *w, uint32_t node,
                      const struct line_promise *p);
 void outlook_unpromise(struct promises *book, const struct world *w, uint32_t node,
@@ -73,5 +78,12 @@ void outlook_unpromise(struct promises *book, const struct world *w, uint32_t no
 bool outlook_keeps(const struct promises *book, const struct world *w, uint32_t node,
                    uint64_t session);
 void outlook_done(struct promises *book);
+
+/* ---- reserved.c */
+/* Takes off what is reserved on a node and not for the viewer. */
+void reserved_hold(const struct world *w, uint32_t node, const struct line *line,
+                   const struct session *viewer, struct timeline *ret);
+/* Whether something there is reserved for the session. */
+bool reserved_for(const struct world *w, const struct line *line, const struct session *s);
 
 #endif

@@ -72,6 +72,15 @@ static void store_change(struct lab_store *s, const struct change *c)
     case CHANGE_USER:
         STORE_PUT(&s->users, c->u.user, s->users.v[at_].id == c->u.user.id);
         return;
+    case CHANGE_RESERVATION: VEC_PUSH(&s->reservations, c->u.reservation); return;
+    case CHANGE_RESERVATION_GONE:
+        for (uint32_t i = 0; i < s->reservations.n; i++) {
+            if (s->reservations.v[i].id != c->u.reservation.id) continue;
+            VEC_REMOVE(&s->reservations, i);
+            return;
+        }
+        fail_msg("a reservation is removed that was never stored");
+        return;
     case CHANGE_HISTORY: return;
     case CHANGE_KINDS: break;
     }
@@ -91,6 +100,8 @@ static bool same_object(const struct change *a, const struct change *b)
     case CHANGE_DOMAIN: return a->u.domain.id == b->u.domain.id;
     case CHANGE_PROJECT: return a->u.project.id == b->u.project.id;
     case CHANGE_USER: return a->u.user.id == b->u.user.id;
+    case CHANGE_RESERVATION:
+    case CHANGE_RESERVATION_GONE: return a->u.reservation.id == b->u.reservation.id;
     case CHANGE_HISTORY:
     case CHANGE_KINDS: break;
     }
@@ -142,6 +153,7 @@ void lab_free(struct lab *l)
     VEC_DONE(&l->store.allocs);
     VEC_DONE(&l->store.nodes);
     VEC_DONE(&l->store.groups);
+    VEC_DONE(&l->store.reservations);
     VEC_DONE(&l->store.domains);
     VEC_DONE(&l->store.projects);
     VEC_DONE(&l->store.users);
@@ -198,6 +210,7 @@ void lab_restart(struct lab *l)
         assert_true(world_put_node(w, &l->store.nodes.v[i - 1]));
     }
     VEC_EACH(g, &l->store.groups) assert_true(world_put_group(w, g));
+    VEC_EACH(r, &l->store.reservations) assert_true(world_put_reservation(w, r));
     w->last_session = l->store.last_session;
     w->turn = l->w->turn;
     w->now_ms = l->w->now_ms;

@@ -30,6 +30,7 @@ struct lab_store {
     VEC(struct alloc) allocs;
     VEC(struct node) nodes;
     VEC(struct group) groups;
+    VEC(struct reservation) reservations;
     VEC(struct domain) domains;
     VEC(struct project) projects;
     VEC(struct user) users;

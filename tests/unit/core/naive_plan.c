@@ -14,7 +14,11 @@ struct naive_hold {
     uint32_t devices;
     struct slots slots;
 };
-struct naive_line { VEC(struct naive_hold) holds; };
+struct naive_line {
+    VEC(struct naive_hold) holds;
+    VEC(struct reservation) reserved; /* part 0 is here */
+    const struct session *viewer;
+};
 struct naive_span { int64_t from_ms, until_ms; };
 
 static int64_t end_after(int64_t at_ms, int64_t len_ms)
@@ -28,9 +32,11 @@ static int64_t not_yet(const struct world *w, int64_t end_ms)
     return end_ms > w->now_ms ? end_ms : w->now_ms + 1;
 }
 
-static void gather(const struct world *w, uint32_t node, uint64_t own, struct naive_line *ret)
+static void gather(const struct world *w, uint32_t node, const struct session *viewer,
+                   struct naive_line *ret)
 {
     VEC_CLEAR(&ret->holds);
+    ret->viewer = viewer;
     VEC_EACH(a, &w->allocs) {
         if (!a->live || a->node != node) continue;
         int64_t end_ms = ledger_end(world_session(w, a->ref.session), a);
@@ -40,7 +46,7 @@ static void gather(const struct world *w, uint32_t node, uint64_t own, struct na
                                                    .slots = a->slots}));
     }
     VEC_EACH(s, &w->sessions) {
-        const struct promise *p = s->id > 0 && s->id != own ? plan_of(w, s->id) : NULL;
+        const struct promise *p = s->id > 0 && s->id != viewer->id ? plan_of(w, s->id) : NULL;
         for (uint32_t m = 0; p && m < p->picks.n; m++) {
             if (p->picks.v[m].node != node) continue;
             VEC_PUSH(&ret->holds,
@@ -51,15 +57,64 @@ static void gather(const struct world *w, uint32_t node, uint64_t own, struct na
                                           .slots = session_role_of(s, m)->slots}));
         }
     }
+    VEC_EACH(r, &w->reservations) {
+        for (uint32_t i = 0; i < r->n_parts; i++) {
+            if (r->parts[i].node != node) continue;
+            struct reservation here = *r;
+            here.parts[0] = r->parts[i];
+            VEC_PUSH(&ret->reserved, here);
+        }
+    }
+}
+
+static void line_done(struct naive_line *t)
+{
+    VEC_DONE(&t->holds);
+    VEC_DONE(&t->reserved);
+}
+
+static bool active(const struct reservation *r, int64_t at_ms)
+{
+    return r->start_ms <= at_ms && at_ms < r->end_ms;
+}
+
+/* The reservation that the hold counts as part of. */
+static const struct reservation *whose(const struct world *w, const struct naive_line *t,
+                                       const struct naive_hold *h, int64_t at_ms)
+{
+    const struct session *s = world_session(w, h->session);
+    VEC_EACH(r, &t->reserved) {
+        if (s && active(r, at_ms) && reservation_covers(r, &r->parts[0], s, h->devices)) return r;
+    }
+    return NULL;
+}
+
+/* What the reservation still takes when its owner holds so much of it. */
+static void add_reserved(const struct world *w, const struct naive_line *t,
+                         const struct reservation *r, int64_t at_ms, struct slots *used)
+{
+    struct slots rest = r->slots;
+    VEC_EACH(h, &t->holds) {
+        if (h->from_ms > at_ms || at_ms >= h->until_ms) continue;
+        if (whose(w, t, h, at_ms) != r) continue;
+        for (int k = 0; k < SLOT_KINDS; k++) rest.v[k] -= h->slots.v[k];
+    }
+    for (int k = 0; k < SLOT_KINDS; k++) {
+        if (rest.v[k] > 0) used->v[k] += rest.v[k];
+    }
 }
 
 /* What is held at an instant. */
-static struct slots used_at(const struct naive_line *t, int64_t at_ms)
+static struct slots used_at(const struct world *w, const struct naive_line *t, int64_t at_ms)
 {
     struct slots used = {{0}};
     VEC_EACH(h, &t->holds) {
         if (h->from_ms > at_ms || at_ms >= h->until_ms) continue;
         for (int k = 0; k < SLOT_KINDS; k++) used.v[k] += h->slots.v[k];
+    }
+    VEC_EACH(r, &t->reserved) {
+        if (!active(r, at_ms) || (t->viewer && reservation_admits(r, t->viewer))) continue;
+        add_reserved(w, t, r, at_ms, &used);
     }
     return used;
 }
@@ -79,13 +134,20 @@ static void span_room(const struct world *w, uint32_t node, const struct naive_l
     struct room room = w->rooms.v[node - 1];
     room.devices = node_healthy_devices(n);
     room.free = room.capacity;
-    struct slots used = used_at(t, win->from_ms);
+    struct slots used = used_at(w, t, win->from_ms);
     least(&room.capacity, &used, &room.free);
     VEC_EACH(h, &t->holds) {
         if (h->from_ms >= win->until_ms || h->until_ms <= win->from_ms) continue;
         room.devices &= ~h->devices;
         if (h->from_ms <= win->from_ms) continue;
-        used = used_at(t, h->from_ms);
+        used = used_at(w, t, h->from_ms);
+        least(&room.capacity, &used, &room.free);
+    }
+    VEC_EACH(r, &t->reserved) {
+        if (r->start_ms >= win->until_ms || r->end_ms <= win->from_ms) continue;
+        if (!t->viewer || !reservation_admits(r, t->viewer)) room.devices &= ~r->parts[0].devices;
+        if (r->start_ms <= win->from_ms) continue;
+        used = used_at(w, t, r->start_ms);
         least(&room.capacity, &used, &room.free);
     }
     room.free.v[SLOT_GPU] = bits_count(room.devices);
@@ -110,9 +172,9 @@ void naive_window(const struct world *w, uint32_t node, const struct session *s,
                  struct room *ret)
 {
     struct naive_line t = {0};
-    gather(w, node, s->id, &t);
+    gather(w, node, s, &t);
     span_room(w, node, &t, &(struct naive_span){w->now_ms, until_ms}, ret);
-    VEC_DONE(&t.holds);
+    line_done(&t);
 }
 
 /* ---- what is to be looked at */
@@ -144,10 +206,15 @@ static void add_spot(struct naive_search *x, uint32_t node)
         const struct node *before = world_node(x->w, x->spots.v[at - 1].node);
         if (str_natural_cmp(str_of(n->name), str_of(before->name)) > 0) break;
     }
-    gather(x->w, node, x->s->id, &spot.line);
+    gather(x->w, node, x->s, &spot.line);
     VEC_EACH(h, &spot.line.holds) {
         if (h->until_ms < PLAN_NEVER && grows(x->w, node, &spot.line, h->until_ms)) {
             VEC_PUSH(&x->instants, (uint64_t)h->until_ms);
+        }
+    }
+    VEC_EACH(r, &spot.line.reserved) {
+        if (r->end_ms > x->w->now_ms && grows(x->w, node, &spot.line, r->end_ms)) {
+            VEC_PUSH(&x->instants, (uint64_t)r->end_ms);
         }
     }
     VEC_INSERT(&x->spots, at, spot);
@@ -164,7 +231,7 @@ static void search_begin(struct naive_search *x)
 
 static void search_done(struct naive_search *x)
 {
-    VEC_EACH(spot, &x->spots) VEC_DONE(&spot->line.holds);
+    VEC_EACH(spot, &x->spots) line_done(&spot->line);
     VEC_DONE(&x->spots);
     VEC_DONE(&x->instants);
     VEC_DONE(&x->picks);
@@ -272,7 +339,7 @@ static bool fits_at(struct naive_search *x, int64_t at_ms)
 /* As if nothing without a limit were held either. */
 static bool fits_empty(struct naive_search *x)
 {
-    struct naive_line empty = {0};
+    struct naive_line empty = {.viewer = x->s};
     VEC_EACH(spot, &x->spots) {
         span_room(x->w, spot->node, &empty, &(struct naive_span){0, 1}, &spot->room);
     }

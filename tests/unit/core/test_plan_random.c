@@ -9,7 +9,7 @@
 struct play {
     struct rng rng;
     struct lab *l;
-    uint64_t seed, compared, dated, gangs_late, windows, promises;
+    uint64_t seed, compared, dated, gangs_late, windows, promises, reserved;
 };
 
 static uint32_t below(struct play *p, uint32_t n) { return (uint32_t)rng_below(&p->rng, n); }
@@ -77,6 +77,7 @@ static struct session any_request(struct play *p)
 {
     struct session s = lab_request(1, 1, 1, 0);
     static const int limits[] = {0, 5, 10, 10, 20, 30, 60};
+    s.user = 1 + below(p, 2);
     s.n_roles = 1 + (below(p, 4) == 0);
     s.members = 0;
     for (uint32_t i = 0; i < s.n_roles; i++) {
@@ -121,6 +122,25 @@ static void promise(struct play *p)
     p->promises++;
 }
 
+static void reserve(struct play *p)
+{
+    struct lab *l = p->l;
+    struct event ev = {.kind = EVENT_RESERVE, .actor = 1};
+    struct reservation *r = &ev.u.reserve.reservation;
+    if (l->w->reservations.n > 0 && below(p, 3) == 0) {
+        uint32_t id = l->w->reservations.v[below(p, l->w->reservations.n)].id;
+        lab_step(l, &(struct event){.kind = EVENT_UNRESERVE, .actor = 1, .u.unreserve = {id}});
+        return;
+    }
+    *r = (struct reservation){.group = 1, .n_parts = 1 + below(p, 2),
+                              .slots = lab_slots(below(p, 4), below(p, 3), below(p, 3)),
+                              .start_ms = l->now_ms + below(p, 6) * 10 * MINUTE};
+    if (below(p, 2)) r->user = 1 + below(p, 2);
+    else r->project = 1;
+    r->end_ms = r->start_ms + (1 + below(p, 6)) * 10 * MINUTE;
+    p->reserved += lab_step(l, &ev) == VERDICT_OK;
+}
+
 static void node_changes(struct play *p)
 {
     struct lab *l = p->l;
@@ -142,7 +162,7 @@ static void play_one(struct play *p)
 {
     struct lab *l = p->l;
     const struct session *s;
-    switch (below(p, 9)) {
+    switch (below(p, 10)) {
     case 0:
     case 1:
     case 2: {
@@ -159,6 +179,7 @@ static void play_one(struct play *p)
             if (below(p, 12)) lab_report(l, i);
         }
         return;
+    case 8: reserve(p); return;
     case 7:
         s = any_session(p);
         if (s) lab_stop(l, s->id, -1);
@@ -199,13 +220,15 @@ static void random_worlds(void **state)
         p.seed = seed;
         world(&p, 60);
     }
-    print_message("%llu compared, %llu dated, %llu gangs later, %llu windows, %llu promises\n",
+    print_message("%llu compared, %llu dated, %llu gangs later, %llu windows, %llu promises, "
+                  "%llu reservations\n",
                   (unsigned long long)p.compared, (unsigned long long)p.dated,
                   (unsigned long long)p.gangs_late, (unsigned long long)p.windows,
-                  (unsigned long long)p.promises);
+                  (unsigned long long)p.promises, (unsigned long long)p.reserved);
     assert_true(p.dated > p.compared / 4);
     assert_true(p.gangs_late > 1000);
     assert_true(p.windows > 1000);
+    assert_true(p.reserved > 1000);
 }
 
 int main(void)

@@ -35,6 +35,13 @@ static void fill_turn(struct store_turn *t, uint64_t mark)
     struct group g = group_make(1, "default", BLOCKED_SKIP);
     g.time_limit_ms[KIND_BATCH] = (int64_t)mark;
     store_turn_op(t, STORE_PUT_GROUP)->u.group = g;
+    struct reservation reserved = {.id = 1, .group = 1, .user = 1, .slots = {{1000, 1, 2}},
+                                   .n_parts = 1, .parts = {{1, 5}}, .start_ms = 10,
+                                   .end_ms = 20 + (int64_t)mark};
+    store_turn_op(t, STORE_PUT_RESERVATION)->u.reservation = reserved;
+    reserved.id = 2;
+    store_turn_op(t, STORE_PUT_RESERVATION)->u.reservation = reserved;
+    store_turn_op(t, STORE_REMOVE_RESERVATION)->u.reservation_id = 2;
     store_turn_op(t, STORE_PUT_DOMAIN)->u.domain = (struct domain){.id = 1, .name = "default"};
     store_turn_op(t, STORE_PUT_PROJECT)->u.project = (struct project){.id = 1, .domain = 1,
                                                                       .name = "default"};
@@ -80,6 +87,9 @@ static void expect_mark(struct rig *r, uint64_t mark)
     assert_int_equal(world_node(r->world, 1)->epoch, mark);
     assert_int_equal(world_group(r->world, 1)->time_limit_ms[KIND_BATCH], mark);
     assert_int_equal(world_user(r->world, 1)->uid, mark);
+    assert_int_equal(r->world->reservations.n, 1);
+    assert_int_equal(world_reservation(r->world, 1)->end_ms, 20 + mark);
+    assert_int_equal(world_reservation(r->world, 1)->parts[0].devices, 5);
     struct store_meta m;
     OK(r, store_read_meta(r->reader, "probe", &m, &r->err));
     uint64_t value = 0;
