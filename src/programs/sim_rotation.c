@@ -20,6 +20,8 @@ static const char USAGE[] =
     "  --days N        how long (14); the trace is tiled under a daily curve\n"
     "  --rotors N      how many (8)\n"
     "  --pools N       how many (4); the first is the most urgent\n"
+    "  --keep N        how many pools, from the most urgent on, keep a rotor at all hours\n"
+    "                  (half of them)\n"
     "  --seed N        another history (1)\n"
     "  --policy NAME   rota, box (one box per workload), eager (follows the demand of the\n"
     "                  second and stops runs for it), hasty (eager, but leaves runs alone),\n"
@@ -35,7 +37,7 @@ struct sim_args {
     struct rotation_options o;
     enum rotation_policy policies[ROTATION_POLICIES];
     uint32_t n;
-    bool json, log, help;
+    bool keeps, json, log, help;
 };
 
 static void log_line(const char *line)
@@ -47,12 +49,21 @@ static void log_line(const char *line)
 static bool parse_number(const char *option, const char *text, uint64_t most, uint64_t *ret)
 {
     uint64_t v;
-    if (str_to_u64(str_of(text), &v) && v > 0 && v <= most) {
+    if (str_to_u64(str_of(text), &v) && v >= 1 && v <= most) {
         *ret = v;
         return true;
     }
     say("%s: expected a number from 1 to %llu, got \"%s\"", option, (unsigned long long)most, text);
     return false;
+}
+
+static bool parse_keep(const char *text, uint32_t *ret)
+{
+    uint64_t v;
+    if (strcmp(text, "0") == 0) *ret = 0;
+    else if (parse_number("--keep", text, ROTATION_POOLS_MAX, &v)) *ret = (uint32_t)v;
+    else return false;
+    return true;
 }
 
 static bool parse_policy(const char *text, struct sim_args *a)
@@ -99,6 +110,9 @@ static bool parse_one(int opt, struct sim_args *a)
         fine = parse_number("--pools", optarg, ROTATION_POOLS_MAX, &v);
         a->o.pools = (uint32_t)v;
         break;
+    case 'k':
+        a->keeps = fine = parse_keep(optarg, &a->o.keep);
+        break;
     case 's':
         fine = parse_number("--seed", optarg, UINT64_MAX, &v);
         a->o.seed = v;
@@ -120,9 +134,10 @@ static bool parse(int argc, char **argv, struct sim_args *a)
     static const struct option options[] = {
         {"trace", required_argument, NULL, 't'}, {"days", required_argument, NULL, 'd'},
         {"rotors", required_argument, NULL, 'r'}, {"pools", required_argument, NULL, 'p'},
-        {"seed", required_argument, NULL, 's'}, {"policy", required_argument, NULL, 'y'},
-        {"faults", no_argument, NULL, 'f'}, {"output", required_argument, NULL, 'o'},
-        {"log", no_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'}, {0}};
+        {"keep", required_argument, NULL, 'k'}, {"seed", required_argument, NULL, 's'},
+        {"policy", required_argument, NULL, 'y'}, {"faults", no_argument, NULL, 'f'},
+        {"output", required_argument, NULL, 'o'}, {"log", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'}, {0}};
     bool chosen = false;
     int opt;
     optind = 1;
@@ -134,6 +149,7 @@ static bool parse(int argc, char **argv, struct sim_args *a)
         say("what is \"%s\"? `rota sim rotation --help` lists the options", argv[optind]);
         return false;
     }
+    if (!a->keeps) a->o.keep = a->o.pools / 2;
     if (!chosen && !parse_policy(a->o.faults ? "rota" : "all", a)) return false;
     if (a->o.faults && (a->n != 1 || a->policies[0] != ROTATION_ROTA)) {
         say("--faults: the others have no answer to faults; they go with --policy rota alone");

@@ -69,7 +69,7 @@ static void make_pool(struct fleet *f, uint32_t i)
     p->engine = i;
     p->priority = (int32_t)(f->n_pools - i) * 2;
     p->load_ms = loads_s[i] * 1000;
-    p->keep = i < f->n_pools / 2 ? 1 : 0; /* the upper half must answer at all hours */
+    p->keep = i < f->options->keep ? 1 : 0;
     p->batch = f->n_pools > 1 && i == f->n_pools - 1;
     text_fmt(p->name, sizeof(p->name), "pool%u", i + 1);
     if (f->options->co_resident && f->n_pools > 1 && i == f->n_pools - 1) p->engine = 0;

@@ -54,6 +54,7 @@ struct rotation_options {
     int64_t span_ms;          /* traffic and accounts; then all has to come to rest */
     int64_t clock_ms;         /* time of the day at the beginning, for the daily curve */
     uint32_t rotors, pools;
+    uint32_t keep;            /* so many of the most urgent pools keep a rotor at all hours */
     enum rotation_policy policy;
     bool faults;
     bool co_resident;         /* the last pool is served by the engine of the first */

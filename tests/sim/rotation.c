@@ -55,8 +55,8 @@ static struct rotation_options options_of(const struct plan *p, uint64_t seed)
         .seed = seed, .span_ms = (int64_t)p->hours * 3600000,
         .clock_ms = (int64_t)(seed * 5 % 24) * 3600000,
         .rotors = 2 + (uint32_t)(seed % 5), .pools = 2 + (uint32_t)(seed % 3),
-        .faults = !p->calm, .co_resident = seed % 4 == 1, .broken = p->broken,
-        .say = p->log ? say : NULL};
+        .keep = 1 + (uint32_t)(seed % 2), .faults = !p->calm, .co_resident = seed % 4 == 1,
+        .broken = p->broken, .say = p->log ? say : NULL};
 }
 
 /* ---- many seeds ---- */

@@ -126,7 +126,7 @@ static struct rotation_result run(enum rotation_policy policy, uint64_t seed, ui
     struct rotation_trace t;
     rotation_trace_make(&t, 3);
     struct rotation_options o = {.seed = seed, .span_ms = 24 * HOUR_MS, .rotors = rotors,
-                                 .pools = 3, .policy = policy};
+                                 .pools = 3, .keep = 1, .policy = policy};
     struct rotation_result r;
     rotation_run(&o, &t, &r);
     rotation_trace_done(&t);
@@ -190,7 +190,7 @@ static void test_shapes(void **state)
     rotation_trace_make(&t, 3);
     for (size_t i = 0; i < ARRAY_N(shapes); i++) {
         struct rotation_options o = {.seed = 2, .span_ms = 6 * HOUR_MS, .clock_ms = 6 * HOUR_MS,
-            .rotors = shapes[i].rotors, .pools = shapes[i].pools, .faults = true};
+            .rotors = shapes[i].rotors, .pools = shapes[i].pools, .keep = 1, .faults = true};
         struct rotation_result r;
         rotation_run(&o, &t, &r);
         if (!r.ok) fail_msg("%u rotors, %u pools: %s", o.rotors, o.pools, r.why);
