@@ -46,9 +46,12 @@ static enum wayback_action reap(const struct wayback_seen *seen)
 }
 
 /* STARTING, LIVE.  The run is kept, and no engine beside it.  What bears its name
- * after a reboot is not the run. */
+ * after a reboot is not the run; nor is a container that the manager refused, for
+ * adopting it would only ask the manager again, and leave the rotor there for ever. */
 static enum wayback_action from_run(const struct wayback_seen *seen)
 {
+    if (seen->refused && wayback_needs_ack(seen->phase))
+        return by(seen->run_alive, reap(seen), WAYBACK_RESTORE);
     enum wayback_action keep = by(seen->engine_alive, WAYBACK_STOP_ENGINE_ADOPT_RUN,
                                   WAYBACK_ADOPT_RUN);
     return by(seen->run_alive, by(seen->rebooted, reap(seen), keep), WAYBACK_RESTORE);

@@ -49,6 +49,7 @@ struct wayback_seen { /* at agent start, or later; {0} has seen nothing, and so 
     enum fact engine_same_start;/* its start time is the one in the record */
     enum fact run_alive;        /* any process of the run, under the record's name and fence */
     enum fact rebooted;         /* the boot id is not the one in the record */
+    bool refused;               /* the manager refused STARTING: the run is not this rotor's */
     bool reap_late;             /* the time to reap is over */
     bool verify_spent;          /* verification was tried as often as it may be */
 };

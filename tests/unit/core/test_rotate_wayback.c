@@ -69,6 +69,8 @@ static enum wayback_action by_table(const struct wayback_seen *s)
         found = (int)TABLE[i].action;
     }
     assert_true(found >= 0); /* total */
+    if (s->refused && s->phase == WAYBACK_STARTING && s->run_alive == FACT_YES)
+        found = WAYBACK_REAP_THEN_RESTORE; /* it is not this rotor's run */
     if (found == WAYBACK_REAP_THEN_RESTORE && s->reap_late) return WAYBACK_QUARANTINE_ROTOR;
     bool spent = s->verify_spent && s->phase == WAYBACK_VERIFYING && s->run_alive == FACT_NO;
     return spent ? WAYBACK_RESTORE_DECLARED : (enum wayback_action)found;
@@ -102,10 +104,10 @@ typedef void visit(const struct wayback_seen *s, void *arg);
 static void each_observation(visit *see, void *arg)
 {
     for (int p = 0; p < WAYBACK_PHASES; p++) {
-        for (int n = 0; n < 243 * 4; n++) {
+        for (int n = 0; n < 243 * 8; n++) {
             struct wayback_seen s = {.phase = (enum wayback_phase)p, .reap_late = n % 2,
-                                     .verify_spent = n / 2 % 2};
-            for (int i = 0, rest = n / 4; i < FACTS; i++, rest /= 3) {
+                                     .verify_spent = n / 2 % 2, .refused = n / 4 % 2};
+            for (int i = 0, rest = n / 8; i < FACTS; i++, rest /= 3) {
                 *fact_at(&s, i) = (enum fact)(rest % 3);
             }
             see(&s, arg);
