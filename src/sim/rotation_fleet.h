@@ -117,7 +117,7 @@ struct agent {
     int64_t stage_ms;
     bool driving, recovering; /* a record is being worked off; what it means is not clear yet */
     enum wayback_phase phase; /* that is worked on; the one on disk may be the one before */
-    bool durable;
+    bool durable, waits;      /* waits: looks again, now and then, whether it is done */
     enum fact acked, asked;   /* of the phase: the manager's answer; the second asking's */
     int64_t phase_ms;
     uint32_t tries;           /* of the verification */

@@ -15,6 +15,7 @@ static struct wayback_seen look(struct fleet *f, const struct rotor *r)
 {
     const struct engine *e = &r->engine;
     const struct agent *a = &r->agent;
+    bool starting = a->phase == WAYBACK_STARTING && r->disk.phase == WAYBACK_STARTING;
     bool ended = a->phase == WAYBACK_ENDED && r->disk.phase == WAYBACK_ENDED;
     return (struct wayback_seen){
         .phase = r->disk.corrupt ? WAYBACK_CORRUPT : r->disk.phase,
@@ -23,6 +24,7 @@ static struct wayback_seen look(struct fleet *f, const struct rotor *r)
         .engine_same_start = fleet_sees(f, r, e->start == r->disk.start),
         .run_alive = fleet_sees(f, r, r->run.there || r->run.leftover),
         .rebooted = r->disk.boot != r->boot ? FACT_YES : FACT_NO,
+        .refused = starting && a->acked == FACT_NO,
         .reap_late = ended && f->now_ms - a->phase_ms >= REAP_MS,
         .verify_spent = a->phase == WAYBACK_VERIFYING && a->tries >= VERIFY_TRIES};
 }
@@ -80,9 +82,6 @@ static void set_aside(struct fleet *f, struct rotor *r)
     if (got == FACT_NO)
         copy = (struct record){.phase = WAYBACK_RECORDED, .pool = r->note.bound, .run = NOBODY,
                                .boot = r->boot, .start = r->engine.start};
-    /* The exit file is no guess either: the run is not to be taken for a live one. */
-    bool over = r->run.exited && r->run.run == copy.run && r->run.fence == copy.fence;
-    if (over && copy.phase == WAYBACK_STARTING) copy.phase = WAYBACK_ENDED;
     r->disk = copy;
     again(f, r, 100);
 }

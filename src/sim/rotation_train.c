@@ -10,6 +10,8 @@
 #define FAILS_ONE_IN 12
 #define LEFTOVER_ONE_IN 8
 #define REAP_MOST_MS 4000
+#define STUCK_ONE_IN 12
+#define STUCK_MOST_MS 1500000
 
 /* As many as would keep seven tenths of all rotors busy. */
 static int64_t pause_of(struct fleet *f)
@@ -60,9 +62,10 @@ static void end(struct fleet *f, struct rotor *r, bool well)
     b->serial++;
     b->leftover = fleet_chance(f, LEFTOVER_ONE_IN);
     r->memory_free_ms = f->now_ms + 500 + (int64_t)fleet_below(f, REAP_MOST_MS);
-    if (fleet_chance(f, 30)) {
+    if (fleet_chance(f, STUCK_ONE_IN)) { /* and one that nobody can kill for a while */
         f->result->faults[FAULT_MEMORY_STUCK]++;
-        r->fault.memory_ms = f->now_ms + 20000 + (int64_t)fleet_below(f, 900000);
+        b->leftover = true;
+        r->fault.memory_ms = f->now_ms + 20000 + (int64_t)fleet_below(f, STUCK_MOST_MS);
     }
     fleet_say(f, r, "run %u ended%s", b->run + 1, well ? "" : ", not well");
 }

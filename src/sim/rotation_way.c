@@ -33,7 +33,7 @@ void fleet_way_from(struct fleet *f, struct rotor *r, enum wayback_phase phase, 
 {
     struct agent *a = &r->agent;
     a->driving = true;
-    a->recovering = false;
+    a->recovering = a->waits = false;
     a->phase = phase;
     a->durable = durable;
     a->acked = a->asked = FACT_UNKNOWN;
@@ -158,6 +158,12 @@ static bool is_withdrawn(const struct fleet *f, const struct rotor *r)
     return !r->engine.routed && f->now_ms - r->agent.phase_ms >= ROUTES_MS;
 }
 
+/* The exit file: the run was created, and is over already. */
+static bool has_exited(const struct rotor *r)
+{
+    return r->run.exited && r->run.run == r->disk.run && r->run.fence == r->disk.fence;
+}
+
 static enum fact done(struct fleet *f, const struct rotor *r)
 {
     const struct engine *e = &r->engine;
@@ -167,7 +173,7 @@ static enum fact done(struct fleet *f, const struct rotor *r)
     case WAYBACK_DRAINING: return r->agent.asked;
     case WAYBACK_STOPPING: return when(fleet_sees(f, r, !e->alive || beside));
     case WAYBACK_STOPPED: return when(fleet_sees(f, r, fleet_memory_free(f, r) || beside));
-    case WAYBACK_STARTING: return when(fleet_sees(f, r, r->run.there));
+    case WAYBACK_STARTING: return when(fleet_sees(f, r, r->run.there || has_exited(r)));
     case WAYBACK_LIVE: return when(fleet_sees(f, r, !r->run.there));
     case WAYBACK_ENDED: return when(fleet_sees(f, r, fleet_memory_free(f, r)));
     case WAYBACK_RESTORING: return when(fleet_sees(f, r, fleet_engine_healthy(r)));
@@ -254,11 +260,11 @@ void fleet_way_step(struct fleet *f, struct rotor *r)
     if (fleet_is_broken(f, BREAK_ENGINE_BESIDE_RUN) && r->agent.phase == WAYBACK_LIVE &&
         r->run.executing && !r->engine.alive)
         fleet_engine_start(f, r, r->disk.pool);
-    bool waits = r->agent.phase == WAYBACK_LIVE && r->agent.durable && r->run.executing;
-    do { /* a run that goes on is looked at, not worked on: that is no step to die at */
-        if (!waits && fleet_agent_maybe_die(f, r)) return;
-        waits = false;
+    do { /* to look again whether something is done is no step to die at */
+        if (!r->agent.waits && fleet_agent_maybe_die(f, r)) return;
+        r->agent.waits = false;
     } while (advance(f, r));
-    if (r->agent.up && r->agent.driving && !r->agent.recovering)
-        fleet_agent_later(f, r, pause_of(r));
+    if (!r->agent.up || !r->agent.driving || r->agent.recovering) return;
+    r->agent.waits = true;
+    fleet_agent_later(f, r, pause_of(r));
 }

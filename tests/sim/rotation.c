@@ -119,14 +119,15 @@ static void count(struct plan *p, bool fine, const char *what, const char *name)
     if (!fine) printf("%s: %s\n", what, name);
 }
 
-/* The first five checks are the loop's refusals too, so that the gate is never asked. */
+/* The first five checks are the loop's refusals too, so that the gate is never asked, and
+ * what is queued for an open engine does not stay queued. */
 static void cover(struct plan *p)
 {
     const struct rotation_result *s = &p->sum;
     for (int i = 1; i < ROTATE_BRANCHES; i++)
         count(p, s->branches[i] > 0, "branch never met",
               rotate_branch_name((enum rotate_branch)i));
-    for (int i = GATE_QUEUED; i < GATE_CHECKS; i++)
+    for (int i = GATE_NOT_QUIET; i < GATE_CHECKS; i++)
         count(p, s->checks[i] > 0, "check never met", gate_check_name((enum gate_check)i));
     for (int i = 0; i < CLAIM_ANSWERS; i++)
         count(p, s->claims[i] > 0, "answer to a claim never met",
@@ -138,6 +139,10 @@ static void cover(struct plan *p)
         for (int k = 0; k < WAYBACK_ACTIONS; k++) n += s->recoveries[i][k];
         count(p, n > 0, "phase never recovered from", wayback_phase_name((enum wayback_phase)i));
     }
+    count(p, s->recoveries[WAYBACK_ENDED][WAYBACK_QUARANTINE_ROTOR] > 0, "never met",
+          "a rotor in quarantine");
+    count(p, s->recoveries[WAYBACK_VERIFYING][WAYBACK_RESTORE_DECLARED] > 0, "never met",
+          "a declared spec put back");
     count(p, s->reheld > 0 && s->aborted > 0, "never met", "a bounded drain that cuts off");
 }
 
