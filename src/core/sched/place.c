@@ -275,18 +275,19 @@ static bool place_on_one(struct search *h)
     return true;
 }
 
-bool place_decide(const struct world *w, const struct session *s, enum place_scope scope,
-                  struct place *p)
+static bool place_roles(const struct world *w, const struct session *s, enum place_scope scope,
+                        struct place *p, const uint32_t order[SESSION_ROLES_MAX])
 {
-    CHECK(s->members >= 1);
-    CHECK(s->members <= SESSION_MEMBERS_MAX);
     struct search h = begin(w, s, scope, p);
-    VEC_CLEAR(&p->picks);
-    VEC_RESERVE(&p->picks, s->members);
-    p->picks.n = s->members;
-    if (one_choice(s)) return place_on_one(&h);
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        if (!place_role(&h, order[i])) return false;
+    }
+    return true;
+}
 
-    uint32_t order[SESSION_ROLES_MAX]; /* the largest first: they fit fewer places */
+/* The largest first: they fit fewer places. */
+static void largest_first(const struct session *s, uint32_t order[SESSION_ROLES_MAX])
+{
     for (uint32_t i = 0; i < s->n_roles; i++) {
         uint32_t at = i;
         for (; at > 0; at--) {
@@ -295,10 +296,54 @@ bool place_decide(const struct world *w, const struct session *s, enum place_sco
         }
         order[at] = i;
     }
-    for (uint32_t i = 0; i < s->n_roles; i++) {
-        if (!place_role(&h, order[i])) return false;
+}
+
+/* The next order of n items in the order of orders; false: it was the last. */
+static bool next_order(uint32_t v[SESSION_ROLES_MAX], uint32_t n)
+{
+    uint32_t at = n - 1, with = n - 1;
+    while (at > 0 && v[at - 1] >= v[at]) at--;
+    if (at == 0) return false;
+    while (v[with] <= v[at - 1]) with--;
+    uint32_t swapped = v[at - 1];
+    v[at - 1] = v[with];
+    v[with] = swapped;
+    for (uint32_t a = at, b = n - 1; a < b; a++, b--) {
+        swapped = v[a];
+        v[a] = v[b];
+        v[b] = swapped;
     }
     return true;
+}
+
+/* Greedy in every order of the roles; a failure leaves what the first order left. */
+static bool place_gang(const struct world *w, const struct session *s, enum place_scope scope,
+                       struct place *p)
+{
+    uint32_t first[SESSION_ROLES_MAX] = {0}, turn[SESSION_ROLES_MAX] = {0, 1, 2, 3};
+    largest_first(s, first);
+    if (place_roles(w, s, scope, p, first)) return true;
+    if (s->n_roles == 1) return false;
+    while (next_order(turn, s->n_roles)) {
+        uint32_t order[SESSION_ROLES_MAX] = {0};
+        for (uint32_t i = 0; i < s->n_roles; i++) order[i] = first[turn[i]];
+        if (place_roles(w, s, scope, p, order)) return true;
+    }
+    return place_roles(w, s, scope, p, first);
+}
+_Static_assert(SESSION_ROLES_MAX == 4, "24 orders at most");
+
+bool place_decide(const struct world *w, const struct session *s, enum place_scope scope,
+                  struct place *p)
+{
+    CHECK(s->members >= 1);
+    CHECK(s->members <= SESSION_MEMBERS_MAX);
+    VEC_CLEAR(&p->picks);
+    VEC_RESERVE(&p->picks, s->members);
+    p->picks.n = s->members;
+    if (!one_choice(s)) return place_gang(w, s, scope, p);
+    struct search h = begin(w, s, scope, p);
+    return place_on_one(&h);
 }
 
 void place_done(struct place *p)

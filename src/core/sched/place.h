@@ -4,8 +4,9 @@
  * there is one, else the best by the session's strategy (sched/strategy.h).  Pure: the
  * world is only read, members of one search see each other.
  *
- * Members that are all alike are placed whenever they can be.  Of several roles the
- * larger are placed first, greedily: in rare cases that fails where another way exists.
+ * Members that are all alike are placed whenever they can be.  Several roles are placed
+ * greedily, the largest first, and then in each other order: in rare cases all of that
+ * fails where another way exists.
  * docs/spec/scheduling.md, "Placement" */
 #ifndef CORE_SCHED_PLACE_H
 #define CORE_SCHED_PLACE_H

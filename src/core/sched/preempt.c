@@ -195,6 +195,7 @@ static uint32_t cheapest(struct search *x, const struct slots *need)
         for (n = 1; i + n < all->parts.n && all->parts.v[i + n].at == at;) n++;
         if (!has_room(x, at) || promised(x, at)) continue;
         if (!slots_fit(need, &x->rooms.v[at].capacity)) continue;
+        if (!place_admits(x->w, x->s, PLACE_NOW, need, at)) continue;
         struct slots miss = missing(x, at, need);
         if (!victims_choose(all, i, n, &miss, &x->choice)) continue;
         int order = best == NO_NODE ? -1 : victims_cost_cmp(&x->choice.cost, &x->best.cost);
@@ -217,7 +218,7 @@ static uint32_t fitting(const struct search *x, const struct slots *need)
     uint32_t best = NO_NODE;
     struct slots least = {{0}};
     for (uint32_t at = 0; at < x->rooms.n; at++) {
-        if (!has_room(x, at)) continue;
+        if (!has_room(x, at) || !place_admits(x->w, x->s, PLACE_NOW, need, at)) continue;
         struct slots left;
         bool enough = true;
         for (int k = 0; k < SLOT_KINDS; k++) {

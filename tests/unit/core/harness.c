@@ -325,6 +325,7 @@ static struct node described(const char *name, int64_t cpu, int64_t gib, int64_t
                      .capacity = lab_slots(cpu, gib, gpu)};
     text_fmt(n.name, sizeof(n.name), "%s", name);
     text_fmt(n.boot_id, sizeof(n.boot_id), "boot-1");
+    text_fmt(n.labels, sizeof(n.labels), "rack=%d", name[strlen(name) - 1] % 2);
     for (uint32_t i = 0; i < n.n_devices; i++) {
         text_fmt(n.devices[i].uuid, sizeof(n.devices[i].uuid), "%s-gpu%u", name, i);
         n.devices[i].healthy = n.devices[i].simulated = true;

@@ -25,6 +25,11 @@ static void random_submit(struct lab *l, struct rng *r)
     if (rng_below(r, 4) == 0) s.time_limit_ms = 20000;
     if (rng_below(r, 4) == 0) s.pending_timeout_ms = 15000;
     if (rng_below(r, 5) == 0) memcpy(s.name, "same", 5);
+    if (rng_below(r, 2)) s.strategy = (enum place_strategy)rng_below(r, PLACE_STRATEGIES);
+    if (rng_below(r, 6) == 0)
+        text_fmt(s.where.labels, sizeof(s.where.labels), "rack=%d", (int)rng_below(r, 2));
+    if (rng_below(r, 6) == 0) s.where.node = 1 + (uint32_t)rng_below(r, l->n_nodes);
+    s.where.node_preferred = rng_below(r, 2) == 0;
     struct event ev = {.kind = EVENT_SUBMIT, .u.submit = {s, rng_below(r, 8) == 0}};
     lab_step(l, &ev);
 }
@@ -140,6 +145,14 @@ static void check_capacity(const struct lab *l)
 {
     VEC_EACH(n, &l->w->nodes) {
         if (n->name[0] != '\0' && !slots_fit(&n->used, &n->capacity)) fail_msg("over capacity");
+    }
+    VEC_EACH(a, &l->w->allocs) { /* and everybody is where it wants to be */
+        const struct session *s = a->live ? world_session(l->w, a->ref.session) : NULL;
+        if (!s || a->revoked) continue;
+        const struct constraint *c = &s->where;
+        const char *labels = l->w->nodes.v[a->node - 1].labels;
+        if (c->labels[0] && strcmp(c->labels, labels) != 0) fail_msg("on another rack");
+        if (c->node && !c->node_preferred && c->node != a->node) fail_msg("on another node");
     }
 }
 
