@@ -1,10 +1,15 @@
-/* cli/admin.c - `rota admin`, tokens, `rota quota`, `rota whoami`. */
+/* cli/admin.c - `rota admin`, tokens, snapshots, `rota quota`, `rota whoami`. */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "base/fmt.h"
 #include "cli/account.h"
 #include "cli/args.h"
 #include "cli/list.h"
 #include "cli/say.h"
 #include "cli/sub.h"
+#include "wire/snapshot.h"
 
 /* ---- tokens ---- */
 
@@ -144,6 +149,65 @@ int account_token(int argc, char **argv)
     return sub_run(subs, "admin token", argc, argv);
 }
 
+/* ---- snapshot ---- */
+
+struct snapshot_args {
+    struct names_args names;
+    const char *file;
+};
+
+static const struct argp_option snapshot_options[] = {
+    {"output", 'o', "FILE", 0, "Into this file, which its owner alone may read", 1}, {0}};
+static const char snapshot_doc[] =
+    "Print the world as JSON: sessions, machines, groups, accounts as they are now; no commands, "
+    "no secrets.  `rota sim queue` reads it.\v"
+    "Examples:\n  rota admin snapshot > now.json\n  rota admin snapshot -o now.json\n"
+    "  rota sim queue --snapshot now.json --policy on_blocked=skip";
+
+static error_t parse_snapshot(int key, char *arg, struct argp_state *state)
+{
+    struct snapshot_args *a = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->names; return 0;
+    case 'o': a->file = arg; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp snapshot_argp = {snapshot_options, parse_snapshot, "", snapshot_doc,
+                                          args_plain, 0, 0};
+
+/* A file that was there stays as it was when the manager gave none. */
+static int write_file(const char *path, struct str text, struct err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0) return err_sys(err, ERR_IO, errno, "cannot write %s", path);
+    bool whole = say_write_all(fd, text);
+    int at = errno;
+    if (close(fd) != 0 && whole) {
+        whole = false;
+        at = errno;
+    }
+    return whole ? 0 : err_sys(err, ERR_IO, at, "cannot write %s", path);
+}
+
+static int admin_snapshot(int argc, char **argv)
+{
+    struct snapshot_args a = {.names = {.what = "argument"}};
+    AUTO_STRBUF struct strbuf answer;
+    struct err err = {0};
+    strbuf_init(&answer, SNAPSHOT_MAX);
+    verb_parse(&snapshot_argp, argc, argv, EXIT_USAGE, &a);
+    if (!verb_open(&a.names.common)) return EXIT_FAILED;
+    struct api_request rq = {.target = "/api/v1/admin/snapshot", .timeout_ms = 120000};
+    int rc = api_call(a.names.common.api, &rq, &answer, NULL, &err);
+    verb_close(&a.names.common);
+    if (rc == 0) strbuf_putc(&answer, '\n');
+    if (rc == 0 && a.file) rc = write_file(a.file, strbuf_str(&answer), &err);
+    else if (rc == 0) say_out(strbuf_str(&answer));
+    return rc == 0 ? 0 : say_err(&err, EXIT_FAILED);
+}
+
 int verb_admin(int argc, char **argv)
 {
     static const struct sub subs[] = {
@@ -151,6 +215,7 @@ int verb_admin(int argc, char **argv)
         {"project", "ls, add, set: what they work on together", account_project},
         {"domain", "ls, add, set: what holds users and projects", account_domain},
         {"token", "create, ls, revoke: what opens the cluster to a user", account_token},
+        {"snapshot", "the world as JSON, for `rota sim queue`", admin_snapshot},
         {NULL, NULL, NULL},
     };
     return sub_run(subs, "admin", argc, argv);

@@ -7,7 +7,7 @@
 #include "cli/context.h"
 #include "net/tls.h"
 
-enum { RETRY_FIRST_MS = 50, RETRY_MAX_MS = 2000, ANSWER_MAX = 64 * 1024 * 1024 };
+enum { RETRY_FIRST_MS = 50, RETRY_MAX_MS = 2000, ANSWER_MAX = 1 << 30 };
 
 struct api {
     struct net_loop *loop;
