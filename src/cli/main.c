@@ -26,6 +26,7 @@ const struct verb verb_table[] = {
     {"quota", "limits and what is used of them", verb_quota, false},
     {"admin", "users, projects, domains and tokens", verb_admin, false},
     {"whoami", "whose token this is", verb_whoami, false},
+    {"reserve", "keep devices for somebody in a window of time", verb_reserve, false},
     {"login", "store an address and a token as a context", verb_login, false},
     {"version", "version of this program and of the manager", verb_version, false},
     {"help", "this text, or that of a verb", verb_help, false},

@@ -32,6 +32,7 @@ int verb_release(int argc, char **argv);
 int verb_history(int argc, char **argv);
 int verb_node(int argc, char **argv);
 int verb_group(int argc, char **argv);
+int verb_reserve(int argc, char **argv);
 int verb_admin(int argc, char **argv);
 int verb_quota(int argc, char **argv);
 int verb_whoami(int argc, char **argv);

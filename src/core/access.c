@@ -8,6 +8,7 @@ static const char *const OBJECT_NAMES[] = {
     [OBJECT_SESSION] = "session", [OBJECT_NODE] = "node",   [OBJECT_GROUP] = "group",
     [OBJECT_EVENT] = "event",     [OBJECT_TOKEN] = "token", [OBJECT_CLUSTER] = "cluster",
     [OBJECT_ACCOUNT] = "account", [OBJECT_QUEUE] = "queue",
+    [OBJECT_RESERVATION] = "reservation",
 };
 _Static_assert(ARRAY_LEN(OBJECT_NAMES) == OBJECT_KINDS, "one name a kind");
 
@@ -38,6 +39,7 @@ static const struct rights RIGHTS[ACCOUNT_ROLES][OBJECT_KINDS] = {
         [OBJECT_CLUSTER] = TO_ALL(MAY(READ) | MAY(ADMIN)),
         [OBJECT_ACCOUNT] = TO_ALL(MAY(LIST) | MAY(READ) | MAY(CREATE) | MAY(UPDATE)),
         [OBJECT_QUEUE] = TO_ALL(MAY(LIST) | MAY(READ)),
+        [OBJECT_RESERVATION] = TO_ALL(MAY(LIST) | MAY(READ) | MAY(CREATE) | MAY(DELETE)),
     },
     [ROLE_MEMBER] = {
         [OBJECT_SESSION] = TO_OWN(MAY(LIST) | MAY(READ) | MAY(CREATE) | MAY(STOP) | MAY(SIGNAL) |
@@ -49,6 +51,7 @@ static const struct rights RIGHTS[ACCOUNT_ROLES][OBJECT_KINDS] = {
         [OBJECT_CLUSTER] = TO_ALL(MAY(READ)),
         [OBJECT_ACCOUNT] = TO_OWN(MAY(READ)),
         [OBJECT_QUEUE] = {.all = MAY(LIST), .own = MAY(READ)},
+        [OBJECT_RESERVATION] = TO_ALL(MAY(LIST) | MAY(READ)),
     },
 };
 

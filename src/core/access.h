@@ -11,6 +11,7 @@ enum object_kind {
     OBJECT_SESSION = 1, OBJECT_NODE, OBJECT_GROUP, OBJECT_EVENT, OBJECT_TOKEN, OBJECT_CLUSTER,
     OBJECT_ACCOUNT, /* a domain, project or user */
     OBJECT_QUEUE,   /* what waits: of others the size and since when, not the name */
+    OBJECT_RESERVATION,
     OBJECT_KINDS
 };
 enum action {

@@ -21,10 +21,9 @@ static bool known(struct draft *d, const char *field, bool found)
     return found;
 }
 
-static bool judge(struct draft *d, const struct event_reserve *in)
+static bool judge(struct draft *d, const struct event_reserve *in, const struct reservation *r)
 {
     const struct world *w = d->w;
-    const struct reservation *r = &in->reservation;
     if ((r->user == 0) == (r->project == 0)) {
         return refuse(d, "user", "expected either a user or a project");
     }
@@ -44,7 +43,7 @@ static bool judge(struct draft *d, const struct event_reserve *in)
     if (r->start_ms - w->now_ms > RESERVATION_AHEAD_MAX_MS) {
         return refuse(d, "start", "expected within a year");
     }
-    if (r->end_ms <= r->start_ms || r->end_ms - r->start_ms > RESERVATION_AHEAD_MAX_MS) {
+    if (in->length_ms <= 0 || in->length_ms > RESERVATION_AHEAD_MAX_MS) {
         return refuse(d, "for", "expected a length of up to a year");
     }
     if (w->reservations.n >= WORLD_RESERVATIONS_MAX) {
@@ -131,7 +130,9 @@ void on_reserve(struct draft *d)
     const struct event_reserve *in = &d->ev->u.reserve;
     struct reservation r = in->reservation;
     struct advance_miss miss;
-    if (!judge(d, in)) return;
+    if (r.start_ms == 0) r.start_ms = w->now_ms;
+    if (!judge(d, in, &r)) return;
+    r.end_ms = r.start_ms + in->length_ms;
     if (!advance_decide(w, &r, in->node, &miss)) {
         refuse_place(d, &r, &miss);
         return;

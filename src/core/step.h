@@ -65,8 +65,10 @@ struct event_report {
     const struct member_report *members; /* full list, sorted by ref */
     uint32_t n_members;
 };
-struct event_reserve { /* id, since, devices are given; n_parts: how many nodes */
+/* Its id, since, end and parts are given; start_ms 0: now; n_parts: how many nodes. */
+struct event_reserve {
     struct reservation reservation;
+    int64_t length_ms;
     uint32_t node; /* the only one that may be taken, 0: any */
 };
 struct event_unreserve { uint32_t reservation; };

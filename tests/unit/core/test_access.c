@@ -10,12 +10,14 @@ static const char *const RIGHTS[ACCOUNT_ROLES][OBJECT_KINDS] = {
         [OBJECT_GROUP] = "yyy....yy.",   [OBJECT_EVENT] = "yy........",
         [OBJECT_TOKEN] = "y.y.....y.",   [OBJECT_CLUSTER] = ".y.......y",
         [OBJECT_ACCOUNT] = "yyy....y..", [OBJECT_QUEUE] = "yy........",
+        [OBJECT_RESERVATION] = "yyy.....y.",
     },
     [ROLE_MEMBER] = {
         [OBJECT_SESSION] = "ooooooooo.", [OBJECT_NODE] = "yy........",
         [OBJECT_GROUP] = "yy........",   [OBJECT_EVENT] = "oo........",
         [OBJECT_TOKEN] = "o.o.....o.",   [OBJECT_CLUSTER] = ".y........",
         [OBJECT_ACCOUNT] = ".o........", [OBJECT_QUEUE] = "yo........",
+        [OBJECT_RESERVATION] = "yy........",
     },
 };
 

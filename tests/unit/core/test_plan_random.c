@@ -137,7 +137,7 @@ static void reserve(struct play *p)
                               .start_ms = l->now_ms + below(p, 6) * 10 * MINUTE};
     if (below(p, 2)) r->user = 1 + below(p, 2);
     else r->project = 1;
-    r->end_ms = r->start_ms + (1 + below(p, 6)) * 10 * MINUTE;
+    ev.u.reserve.length_ms = (1 + below(p, 6)) * 10 * MINUTE;
     p->reserved += lab_step(l, &ev) == VERDICT_OK;
 }
 

@@ -10,8 +10,8 @@ static struct event asks(const struct lab *l, int start, int minutes, int64_t gp
     struct event ev = {.kind = EVENT_RESERVE, .actor = 1};
     ev.u.reserve.reservation =
         (struct reservation){.group = 1, .user = 2, .n_parts = 1, .slots = lab_slots(1, 1, gpu),
-                             .start_ms = l->now_ms + start * MINUTE,
-                             .end_ms = l->now_ms + (start + minutes) * MINUTE};
+                             .start_ms = start == 0 ? 0 : l->now_ms + start * MINUTE};
+    ev.u.reserve.length_ms = minutes * MINUTE;
     return ev;
 }
 

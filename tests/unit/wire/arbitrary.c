@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "wire/member.h"
+#include "wire/reserve.h"
 
 const struct wire_table *const all_tables[] = {
     &wire_session_spec, &wire_update_request, &wire_forget_request,
@@ -18,7 +19,8 @@ const struct wire_table *const all_tables[] = {
     &wire_project_view, &wire_user_view, &wire_domain_list, &wire_project_list, &wire_user_list,
     &wire_token_request, &wire_token_view, &wire_token_list, &wire_quota_view, &wire_quota_list,
     &wire_whoami_view, &wire_row_group, &wire_row_domain,
-    &wire_row_project, &wire_row_user, &wire_row_history, &wire_row_reservation, NULL,
+    &wire_row_project, &wire_row_user, &wire_row_history, &wire_row_reservation,
+    &wire_reservation_view, &wire_reservation_list, NULL,
 };
 
 /* A text of min..max bytes; plain: of lower-case letters alone. */
