@@ -27,7 +27,7 @@ static void projects_text(const struct group_view *v, struct strbuf *b)
 {
     for (uint32_t i = 0; i < v->projects.n; i++)
         strbuf_fmt(b, "%s%s", i ? ", " : "", v->projects.v[i]);
-    if (v->projects.n == 0) strbuf_puts(b, "all");
+    if (v->projects.n == 0) strbuf_puts(b, v->restricted ? "others" : "all");
 }
 
 static void row(struct table *t, const void *item)

@@ -85,8 +85,7 @@ static uint32_t put(struct api_call *c, struct event *ev)
 
 static bool reads_domain(const struct api_call *c, uint32_t domain)
 {
-    const struct user *u = caller(c);
-    return access_of(u->role, OBJECT_ACCOUNT, ACTION_READ) == ACCESS_ALL || u->domain == domain;
+    return view_may_read_in(turns_world(c->m->turns), c->user, domain);
 }
 
 static struct domain *find_domain(struct api_call *c)

@@ -10,7 +10,7 @@ void api_group_list(struct api_call *c)
     const struct world *w = turns_world(c->m->turns);
     struct group_list list;
     wire_init(&wire_group_list, &list);
-    VEC_EACH(g, &w->groups) view_group(c->m, g, VEC_ADD(&list.items));
+    VEC_EACH(g, &w->groups) view_group(c->m, c->user, g, VEC_ADD(&list.items));
     answer_object(c->m, c->req, 200, &wire_group_list, &list);
     wire_free(&wire_group_list, &list);
 }
@@ -18,7 +18,7 @@ void api_group_list(struct api_call *c)
 static void show(struct api_call *c, int status, const struct group *g)
 {
     struct group_view v;
-    view_group(c->m, g, &v);
+    view_group(c->m, c->user, g, &v);
     answer_object(c->m, c->req, status, &wire_group_view, &v);
     wire_free(&wire_group_view, &v);
 }

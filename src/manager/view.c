@@ -295,7 +295,8 @@ void view_node(const struct manager *m, uint32_t user, const struct node *n,
     TEXT_CLIP(ret->boot_id, str_of(n->boot_id));
 }
 
-void view_group(const struct manager *m, const struct group *g, struct group_view *ret)
+void view_group(const struct manager *m, uint32_t user, const struct group *g,
+                struct group_view *ret)
 {
     const struct world *w = turns_world(m->turns);
     wire_init(&wire_group_view, ret);
@@ -311,8 +312,11 @@ void view_group(const struct manager *m, const struct group *g, struct group_vie
     ret->strategy = g->strategy;
     ret->preempt = g->preempt;
     ret->time_max_ms = g->time_max_ms;
-    for (uint32_t i = 0; i < g->n_projects; i++)
-        wire_texts_add(&ret->projects, str_of(world_project(w, g->projects[i])->name));
+    for (uint32_t i = 0; i < g->n_projects; i++) {
+        const struct project *p = world_project(w, g->projects[i]);
+        if (view_may_read_in(w, user, p->domain)) wire_texts_add(&ret->projects, str_of(p->name));
+    }
+    ret->restricted = g->n_projects > 0;
     ret->time_limit_batch_ms = g->time_limit_ms[KIND_BATCH];
     ret->time_limit_interactive_ms = g->time_limit_ms[KIND_INTERACTIVE];
     ret->time_limit_service_ms = g->time_limit_ms[KIND_SERVICE];

@@ -18,7 +18,9 @@ void view_add_spec(struct manager *m, uint64_t session, struct session_view *v);
 /* `user` reads it: sessions that it may not read have no name there. */
 void view_node(const struct manager *m, uint32_t user, const struct node *n,
                struct node_view *ret);
-void view_group(const struct manager *m, const struct group *g, struct group_view *ret);
+/* `user` reads it: projects that it may not read are left out. */
+void view_group(const struct manager *m, uint32_t user, const struct group *g,
+                struct group_view *ret);
 void view_event(struct manager *m, uint64_t turn, uint32_t index, const struct history *h,
                 const char *session_name, struct event_view *ret);
 /* `user` reads it: a blocker that it may not read has no name. */
@@ -27,6 +29,8 @@ void view_why(const struct manager *m, uint32_t user, const struct session *s,
 void view_why_ended(const struct session *s, struct why_view *ret);
 /* Whether `user` may read the session. */
 bool view_may_read(const struct world *w, uint32_t user, const struct session *s);
+/* Whether `user` may read the domain and its projects. */
+bool view_may_read_in(const struct world *w, uint32_t user, uint32_t domain);
 void view_usage(const struct usage *u, struct usage_view *ret);
 void view_domain(const struct world *w, const struct domain *d, struct domain_view *ret);
 void view_project(const struct world *w, const struct project *p, struct project_view *ret);

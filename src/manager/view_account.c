@@ -9,6 +9,13 @@ bool view_may_read(const struct world *w, uint32_t user, const struct session *s
     return u && access_to(u, OBJECT_SESSION, ACTION_READ, s->user);
 }
 
+bool view_may_read_in(const struct world *w, uint32_t user, uint32_t domain)
+{
+    const struct user *u = world_user(w, user);
+    if (!u) return false;
+    return access_of(u->role, OBJECT_ACCOUNT, ACTION_READ) == ACCESS_ALL || u->domain == domain;
+}
+
 void view_usage(const struct usage *u, struct usage_view *ret)
 {
     *ret = (struct usage_view){u->used.v[SLOT_CPU], u->used.v[SLOT_MEM], u->used.v[SLOT_GPU],

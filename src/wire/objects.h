@@ -172,7 +172,8 @@ struct group_view {
     struct preempt_policy preempt;
     int64_t time_limit_batch_ms, time_limit_interactive_ms, time_limit_service_ms; /* 0: none */
     int64_t time_max_ms;         /* 0: no bound */
-    struct wire_texts projects;  /* that may use it; n 0: all */
+    bool restricted;             /* to some projects */
+    struct wire_texts projects;  /* those of them that the reader may see */
     uint32_t nodes, pending, live;
 };
 struct event_view {              /* a line of history */

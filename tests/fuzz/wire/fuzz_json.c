@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "wire/carry.h"
 #include "wire/objects.h"
+#include "wire/accounts.h"
 #include "wire/rows.h"
 #include "wire/sync.h"
 
@@ -16,6 +17,8 @@ static const struct wire_table *const tables[] = {
     &wire_session_list, &wire_queue_list, &wire_join_request, &wire_join_answer,
     &wire_exec_request, &wire_carry_end, &wire_sync_request, &wire_sync_answer, &wire_row_session,
     &wire_row_alloc, &wire_row_node, &wire_row_group, &wire_row_user, &wire_row_history,
+    &wire_domain_request, &wire_project_request, &wire_user_request, &wire_token_request,
+    &wire_quota_list, &wire_whoami_view,
 };
 
 static void accepted(const struct wire_table *t, void *obj)

@@ -164,6 +164,10 @@ static void test_a_member(void **state)
                                   .body = AS_BOB[i].body, .token = bob.token}, AS_BOB[i].status,
                AS_BOB[i].text);
     }
+    expect(&r, &(struct call){.method = "PUT", .target = "/api/v1/groups/far",
+                              .body = "{\"projects\":[\"vision\"]}"}, 201, "vision");
+    expect(&r, &(struct call){.target = "/api/v1/groups/far", .token = bob.token}, 200,
+           "\"restricted\":true,\"projects\":[]");
     /* Its own is there for it, and for the administrator. */
     expect(&r, &(struct call){.method = "POST", .target = "/api/v1/sessions", .token = bob.token,
                               .body = "{\"name\":\"mine\",\"command\":[\"x\"]}"}, 201, "\"bob\"");
@@ -272,7 +276,7 @@ static void test_limits_and_groups(void **state)
            "\"lower_after\":0,\"lower_by\":7,\"strategy\":\"best_fit\","
            "\"preempt\":{\"enabled\":true,\"mode\":\"requeue\",\"scope\":\"group\","
            "\"order\":\"oldest\","
-           "\"min_runtime_ms\":60000},\"projects\":[\"vision\"]");
+           "\"min_runtime_ms\":60000},\"restricted\":true,\"projects\":[\"vision\"]");
     post(&r, "/api/v1/sessions", "{\"command\":[\"x\"]}", 403, "not open to project default");
     post(&r, "/api/v1/sessions",
          "{\"command\":[\"x\"],\"project\":\"vision\",\"time_limit\":\"3h\"}", 400,
