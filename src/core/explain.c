@@ -126,15 +126,25 @@ static void put_count(struct strbuf *out, uint32_t n, const char *what, bool *fi
     *first = false;
 }
 
+static uint32_t count_filtered(const struct why *why)
+{
+    uint32_t n = 0;
+    for (enum filter f = FILTER_NODE; f < FILTERS; f++) n += why->filtered[f];
+    return n;
+}
+
 static void put_no_capacity(const struct world *w, const struct session *s, const struct why *why,
                             struct strbuf *out)
 {
     const char *group = world_group(w, s->group)->name;
+    uint32_t filtered = count_filtered(why);
     if (why->nodes == 0) {
         strbuf_fmt(out, "group %s has no nodes", group);
         return;
     }
     if (why->nearest_node != 0) put_missing(w, why, out);
+    else if (filtered == why->nodes) strbuf_fmt(out, "no node of group %s is what it asks", group);
+    else if (filtered > 0) strbuf_fmt(out, "no node that it asks for takes new work now");
     else strbuf_fmt(out, "no node of group %s takes new work now", group);
     strbuf_fmt(out, " (%u node%s: ", why->nodes, why->nodes == 1 ? "" : "s");
     bool first = true;

@@ -117,7 +117,7 @@ static void plc7_a_designated_node_is_away(void **state)
     uint64_t id = lab_run(l, &s);
     assert_int_equal(lab_state(l, id), SESSION_PENDING);
     lab_expect_why(l, id, WHY_NO_CAPACITY,
-                   "no node of group default takes new work now (3 nodes: 1 unreachable, 2 other "
+                   "no node that it asks for takes new work now (3 nodes: 1 unreachable, 2 other "
                    "than n2); place 1 of 1 in the queue");
     lab_report(l, 1);
     assert_string_equal(node_of(l, id), "n2");
@@ -187,7 +187,7 @@ static void a_node_changes_its_labels(void **state)
     assert_int_equal(lab_step(l, &ev), VERDICT_OK);
     uint64_t id = l->fx.session;
     lab_expect_why(l, id, WHY_NO_CAPACITY,
-                   "no node of group default takes new work now (3 nodes: 3 without label zone=b); "
+                   "no node of group default is what it asks (3 nodes: 3 without label zone=b); "
                    "place 1 of 1 in the queue");
     struct event again = {.kind = EVENT_NODE_JOIN, .u.join.node = *world_node(l->w, 3)};
     TEXT_SET(again.u.join.node.labels, STR("zone=b,disk=ssd"));
