@@ -44,9 +44,11 @@ static uint32_t entry_for(const struct place_index *x, const struct index_block 
 
 static void measure(struct index_block *block)
 {
-    block->mem_max = 0;
-    for (uint32_t i = 0; i < block->n; i++) {
+    CHECK(block->n > 0);
+    block->mem_min = block->mem_max = block->e[0].mem;
+    for (uint32_t i = 1; i < block->n; i++) {
         if (block->e[i].mem > block->mem_max) block->mem_max = block->e[i].mem;
+        if (block->e[i].mem < block->mem_min) block->mem_min = block->e[i].mem;
     }
 }
 
@@ -80,7 +82,8 @@ void blocks_add(const struct place_index *x, struct index_bucket *b, const struc
     memmove(&block->e[i + 1], &block->e[i], (block->n - i) * sizeof(*block->e));
     block->e[i] = *e;
     block->n++;
-    if (e->mem > block->mem_max) block->mem_max = e->mem;
+    if (block->n == 1 || e->mem > block->mem_max) block->mem_max = e->mem;
+    if (block->n == 1 || e->mem < block->mem_min) block->mem_min = e->mem;
 }
 
 void blocks_remove(const struct place_index *x, struct index_bucket *b, const struct index_entry *e)
@@ -96,7 +99,7 @@ void blocks_remove(const struct place_index *x, struct index_bucket *b, const st
     if (block->n == 0) {
         mem_free(block);
         VEC_REMOVE(&b->blocks, at);
-    } else if (e->mem == block->mem_max) {
+    } else if (e->mem == block->mem_max || e->mem == block->mem_min) {
         measure(block);
     }
 }
@@ -148,16 +151,18 @@ const char *blocks_audit(const struct place_index *x, const struct index_bucket 
     const struct index_entry *before = NULL;
     VEC_EACH(at, &b->blocks) {
         const struct index_block *block = *at;
-        int64_t mem_max = 0;
+        int64_t mem_max = 0, mem_min = INT64_MAX;
         if (block->n == 0 || block->n > INDEX_BLOCK) return "a block of the index is empty";
         for (uint32_t i = 0; i < block->n; i++) {
             const struct index_entry *e = &block->e[i];
             if (before && cmp(x, before, e) >= 0) return "a bucket of the index is out of order";
             if (e->mem > mem_max) mem_max = e->mem;
+            if (e->mem < mem_min) mem_min = e->mem;
             before = e;
             (*n)++;
         }
         if (mem_max != block->mem_max) return "a block of the index knows another maximum";
+        if (mem_min != block->mem_min) return "a block of the index knows another minimum";
     }
     return NULL;
 }

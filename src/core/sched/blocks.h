@@ -6,7 +6,7 @@
 struct index_entry { int64_t cpu, mem; uint32_t node; }; /* an index into w->nodes */
 struct index_block {
     uint32_t n;
-    int64_t mem_max;
+    int64_t mem_min, mem_max;
     struct index_entry e[INDEX_BLOCK]; /* by (cpu, mem, rank of the name) */
 };
 struct index_bucket { VEC(struct index_block *) blocks; };
@@ -14,6 +14,8 @@ struct index_class {
     uint32_t group, kinds; /* bit (1 << slot kind): the nodes have some */
     uint32_t n;            /* entries */
     uint32_t filled;       /* bit (1 << devices free): that bucket has entries */
+    struct slots capacity; /* of the first node that ever was in it ... */
+    bool known, mixed;     /* ... and others had another */
     struct index_bucket buckets[NODE_DEVICES_MAX + 1];
 };
 enum indexed { INDEXED_NOWHERE = 0, INDEXED_BLOCK, INDEXED_RESERVED };

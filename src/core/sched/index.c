@@ -124,6 +124,9 @@ static void enter(struct place_index *x, uint32_t at, const struct room *r)
     in->cpu = e.cpu;
     in->mem = e.mem;
     in->where = INDEXED_BLOCK;
+    if (!c->known) c->capacity = r->capacity;
+    c->known = true;
+    c->mixed = c->mixed || memcmp(&c->capacity, &r->capacity, sizeof(c->capacity)) != 0;
     blocks_add(x, &c->buckets[in->gpu], &e);
     c->filled |= UINT32_C(1) << in->gpu;
     c->n++;
@@ -205,6 +208,9 @@ static const char *audit_node(const struct world *w, const struct place_index *x
     if (in->where != INDEXED_BLOCK) return NULL;
     struct index_entry e = {r->free.v[SLOT_CPU], r->free.v[SLOT_MEM], at};
     const struct index_class *c = x->classes.v[in->class];
+    if (!c->mixed && memcmp(&c->capacity, &r->capacity, sizeof(c->capacity)) != 0) {
+        return "a class knows another capacity";
+    }
     if (c->group != r->group || c->kinds != kinds_of(&r->capacity)) return "a class is stale";
     if (!blocks_have(x, &c->buckets[r->free.v[SLOT_GPU]], &e)) return "an entry is stale";
     return NULL;

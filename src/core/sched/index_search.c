@@ -3,7 +3,7 @@
  * In a bucket all have as many devices free and are sorted by (cpu, mem, name): for
  * concentrated and best_fit the first that fits is its best, for dispersed the first by
  * name of the last amounts that fit.  The formulas with capacities have no such order:
- * there every entry of the blocks that can hold the need is scored.
+ * there every entry is scored of the blocks that could still hold a better one.
  * docs/spec/scheduling.md, "Placement" */
 #include "base/bitset.h"
 #include "base/check.h"
@@ -112,15 +112,56 @@ static bool offer_last(struct hunt *h, const struct index_bucket *b)
     return false;
 }
 
-static void offer_all(struct hunt *h, const struct index_bucket *b)
+/* The best that an entry of the block could be, all nodes being of one capacity. */
+static void bound(const struct hunt *h, const struct index_class *c,
+                  const struct index_block *block, uint32_t gpu, struct standing *ret)
 {
-    struct index_spot spot = blocks_from(b, h->q->need.v[SLOT_CPU], 0);
-    for (uint32_t at = spot.block; at < b->blocks.n; at++) {
+    const struct slots *need = &h->q->need;
+    const struct index_entry *first = &block->e[0], *last = &block->e[block->n - 1];
+    bool most = h->q->by == STRATEGY_MOST_ALLOCATED;
+    struct room r = {.capacity = c->capacity};
+    r.free.v[SLOT_CPU] = most ? first->cpu : last->cpu;
+    r.free.v[SLOT_MEM] = most ? block->mem_min : block->mem_max;
+    r.free.v[SLOT_GPU] = gpu;
+    for (int k = 0; k < SLOT_KINDS; k++) {
+        if (r.free.v[k] < need->v[k]) r.free.v[k] = need->v[k]; /* less would not fit */
+    }
+    strategy_stand(h->q->by, need, &r, ret);
+}
+
+/* Whether none of the block can win.  Behind `seen`, which was offered, its equals stand in
+ * the order of names: they lose. */
+static bool is_beaten(const struct hunt *h, const struct index_class *c,
+                      const struct index_block *block, uint32_t gpu,
+                      const struct index_entry *seen)
+{
+    const struct index_entry *first = &block->e[0], *last = &block->e[block->n - 1];
+    struct standing best;
+    if (h->best == NO_NODE || c->mixed) return false;
+    if (seen && h->q->s->n_failed_on == 0 && first->cpu == seen->cpu && last->cpu == seen->cpu &&
+        first->mem == seen->mem && last->mem == seen->mem) {
+        return true;
+    }
+    bound(h, c, block, gpu, &best);
+    return strategy_cmp(&best, &h->stand) > 0;
+}
+
+static void offer_all(struct hunt *h, const struct index_class *c, uint32_t gpu)
+{
+    const struct index_bucket *b = &c->buckets[gpu];
+    const struct index_entry *seen = NULL;
+    uint32_t first = blocks_from(b, h->q->need.v[SLOT_CPU], 0).block;
+    /* The last are best where most is to be left: what is found there cuts the rest off. */
+    if (h->q->by == STRATEGY_LEAST_ALLOCATED) (void)offer_last(h, b);
+    for (uint32_t at = first; at < b->blocks.n; at++) {
         const struct index_block *block = b->blocks.v[at];
         if (block->mem_max < h->q->need.v[SLOT_MEM]) continue;
+        if (is_beaten(h, c, block, gpu, seen)) continue;
         for (uint32_t i = 0; i < block->n; i++) {
             const struct index_entry *e = &block->e[i];
-            if (fits(h, e) && allowed(h, e->node)) offer(h, e->node);
+            if (!fits(h, e) || !allowed(h, e->node)) continue;
+            offer(h, e->node);
+            seen = e;
         }
     }
 }
@@ -130,7 +171,8 @@ static void hunt_class(struct hunt *h, const struct index_class *c)
     uint32_t least = (uint32_t)h->q->need.v[SLOT_GPU];
     uint32_t open = c->filled >> least << least;
     while (open != 0) {
-        bool down = h->q->by == STRATEGY_DISPERSED; /* from the most devices */
+        /* From the most devices where most is to be left. */
+        bool down = h->q->by == STRATEGY_DISPERSED || h->q->by == STRATEGY_LEAST_ALLOCATED;
         uint32_t g = down ? 31 - (uint32_t)__builtin_clz(open) : bits_low(open);
         const struct index_bucket *b = &c->buckets[g];
         open &= ~(UINT32_C(1) << g);
@@ -143,7 +185,7 @@ static void hunt_class(struct hunt *h, const struct index_class *c)
             break;
         case STRATEGY_BEST_FIT: (void)offer_first(h, b); break;
         case STRATEGY_LEAST_ALLOCATED:
-        case STRATEGY_MOST_ALLOCATED: offer_all(h, b); break;
+        case STRATEGY_MOST_ALLOCATED: offer_all(h, c, g); break;
         case STRATEGY_ROUND_ROBIN:
         case PLACE_STRATEGIES: UNREACHABLE();
         }
