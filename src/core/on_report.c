@@ -66,7 +66,7 @@ static void vanish(struct alloc *a)
     bool ran = a->phase >= MEMBER_STARTING; /* perhaps: then it must not run twice */
     CHECK(!alloc_ended(a));
     a->phase = ran ? MEMBER_EXITED : MEMBER_FAILED;
-    a->end = (struct member_end){.exit_code = -1};
+    a->end = (struct member_end){.exit_code = -1, .vanished = true};
     TEXT_CLIP(a->end.detail, ran ? STR("outcome unknown: the node no longer has it")
                                  : STR("the node no longer has it"));
 }

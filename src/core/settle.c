@@ -135,7 +135,8 @@ void settle_session(struct draft *d, struct session *s)
     } else if (ends.main) {
         finish(d, s, &ends.main_end);
     } else if (ends.unborn && s->state < SESSION_RUNNING) {
-        if (!ends.unborn_end.fatal) blame_node(d, s, ends.unborn_node);
+        bool said = !ends.unborn_end.fatal && !ends.unborn_end.vanished;
+        if (said) blame_node(d, s, ends.unborn_node);
         transition_start_failed(d, s, &ends.unborn_end);
     } else if (ends.failing && (s->stop_on_member || ends.failing_member == 0)) {
         finish(d, s, &ends.failing_end);

@@ -290,6 +290,15 @@ static void what_does_not_close_a_node(void **state)
     for (int i = 0; i < 2; i++) fails(l, n1, lab_run(l, &s), false);
     lab_say(l, n1, lab_run(l, &s), 0, MEMBER_RUNNING);
     assert_int_equal(world_node(l->w, 1)->failed_row, 0);
+    for (int i = 0; i < 4; i++) {
+        uint64_t id = lab_run(l, &s); /* a reboot while it was made is no failed start */
+        lab_say(l, n1, id, 0, MEMBER_PREPARING);
+        lab_forget(l, n1, id);
+        lab_report(l, n1);
+        assert_int_equal(world_session(l->w, id)->failed_starts, 1);
+        lab_stop(l, id, 0);
+    }
+    assert_int_equal(world_node(l->w, 1)->failed_row, 0);
     for (int i = 0; i < 4; i++) fails(l, n1, lab_run(l, &s), true);
     assert_int_equal(world_node(l->w, 1)->failed_row, 0);
     lab_free(l);
