@@ -46,6 +46,15 @@ uint32_t index_rank(const struct place_index *x, uint32_t at)
     return x->nodes.v[at].rank;
 }
 
+bool index_cmp_names(const struct place_index *x, uint32_t a, uint32_t b, int *ret)
+{
+    if (a >= x->nodes.n || b >= x->nodes.n) return false;
+    const struct index_node *na = &x->nodes.v[a], *nb = &x->nodes.v[b];
+    if (!na->named || !nb->named) return false;
+    *ret = na->rank < nb->rank ? -1 : na->rank > nb->rank;
+    return true;
+}
+
 /* ---- classes */
 
 static uint32_t kinds_of(const struct slots *capacity)

@@ -34,6 +34,8 @@ bool index_best(const struct world *w, const struct index_query *q, uint32_t *re
 const uint32_t *index_reserved(const struct place_index *x, uint32_t *ret_n);
 /* Place of a node in the natural order of names. */
 uint32_t index_rank(const struct place_index *x, uint32_t at);
+/* The order of two nodes by name; false: one of them is not known here yet. */
+bool index_cmp_names(const struct place_index *x, uint32_t a, uint32_t b, int *ret);
 /* NULL, or what is not as the world says it should be. */
 const char *index_audit(const struct world *w);
 

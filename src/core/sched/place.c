@@ -18,6 +18,7 @@
 #include "core/sched/strategy.h"
 
 #define NO_NODE UINT32_MAX
+#define LOOKS_MAX 200000u /* at nodes, for each other order of a gang's roles */
 #define STALE_MAX 256u /* more changed nodes than this: looking at all is no worse */
 
 struct search {
@@ -141,6 +142,9 @@ static struct search begin(const struct world *w, const struct session *s, enum 
 
 static int cmp_names(const struct search *h, uint32_t a, uint32_t b)
 {
+    const struct sched *sched = h->w->sched;
+    int order;
+    if (sched && sched->index && index_cmp_names(sched->index, a, b, &order)) return order;
     return str_natural_cmp(str_of(h->w->nodes.v[a].name), str_of(h->w->nodes.v[b].name));
 }
 
@@ -323,7 +327,9 @@ static bool place_gang(const struct world *w, const struct session *s, enum plac
     uint32_t first[SESSION_ROLES_MAX] = {0}, turn[SESSION_ROLES_MAX] = {0, 1, 2, 3};
     largest_first(s, first);
     if (place_roles(w, s, scope, p, first)) return true;
-    if (s->n_roles == 1) return false;
+    bool quick = scope == PLACE_NOW && !p->every_node && w->sched && w->sched->index;
+    uint64_t looks = (uint64_t)s->members * w->rooms.n; /* at most, in one order */
+    if (s->n_roles == 1 || (!quick && looks > LOOKS_MAX)) return false;
     while (next_order(turn, s->n_roles)) {
         uint32_t order[SESSION_ROLES_MAX] = {0};
         for (uint32_t i = 0; i < s->n_roles; i++) order[i] = first[turn[i]];

@@ -5,8 +5,9 @@
  * world is only read, members of one search see each other.
  *
  * Members that are all alike are placed whenever they can be.  Several roles are placed
- * greedily, the largest first, and then in each other order: in rare cases all of that
- * fails where another way exists.
+ * greedily, the largest first, and then in each other order (for a large gang among many
+ * nodes only where the index makes that quick): in rare cases all of that fails where
+ * another way exists.
  * docs/spec/scheduling.md, "Placement" */
 #ifndef CORE_SCHED_PLACE_H
 #define CORE_SCHED_PLACE_H
