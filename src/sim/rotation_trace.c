@@ -154,14 +154,16 @@ void rotation_arrivals_init(struct rotation_arrivals *a, const struct rotation_t
 
 struct rotation_request rotation_arrivals_next(struct rotation_arrivals *a)
 {
-    for (;;) { /* the curve is above zero in most hours of a day */
+    for (;;) { /* a trace of a day may fall into the night for ever: hence the bound */
         if (a->next == a->trace->rows.n) {
             a->next = 0;
             a->tile_ms += a->trace->span_ms;
         }
-        const struct rotation_row *row = &a->trace->rows.v[a->next++];
-        uint32_t pool = (uint32_t)rng_below(&a->rng, a->pools);
+        const struct rotation_row *row = &a->trace->rows.v[a->next];
         int64_t at = a->tile_ms + row->at_ms;
+        if (at >= ROTATION_NEVER_MS) return (struct rotation_request){.at_ms = ROTATION_NEVER_MS};
+        uint32_t pool = (uint32_t)rng_below(&a->rng, a->pools);
+        a->next++;
         int64_t local = at + a->clock_ms + (int64_t)pool * POOL_SHIFT_MS;
         if (rng_below(&a->rng, 1000) >= rotation_trace_curve(local)) continue;
         return (struct rotation_request){at, pool, row->context, row->generated};

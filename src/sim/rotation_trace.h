@@ -18,6 +18,7 @@ struct rotation_trace { /* sorted by (at_ms, seq); the first row is at 0 */
 
 #define ROTATION_TRACE_ROWS_MAX 10000000u
 #define ROTATION_TOKENS_MAX 10000000u
+#define ROTATION_NEVER_MS INT64_C(86400000000) /* a thousand days: nothing comes any more */
 
 /* ERR_INVALID names the line; ret is untouched then. */
 int rotation_trace_parse(struct str csv, struct rotation_trace *ret, struct err *err);
@@ -44,7 +45,8 @@ struct rotation_arrivals {
 void rotation_arrivals_init(struct rotation_arrivals *a, const struct rotation_trace *trace,
                             uint32_t pools, uint64_t seed, int64_t clock_ms);
 /* The next request: each row goes to a pool by lot and is kept by the curve of
- * that pool's own time of day; the days of the pools are shifted. */
+ * that pool's own time of day; the days of the pools are shifted.  At ROTATION_NEVER_MS
+ * when there is none. */
 struct rotation_request rotation_arrivals_next(struct rotation_arrivals *a);
 
 #endif

@@ -14,6 +14,7 @@ FILES = {
     "metrics": "tests/unit/core/test_metrics.c",
     "engine": "tests/unit/wire/test_engine.c",
     "engine_quiet": "tests/unit/wire/test_engine_quiet.c",
+    "fleet": "tests/unit/sim/test_rotation.c",
     "cases": "tests/unit/sim/test_cases.c",
     "sim": "tests/unit/programs/test_sim.py",
 }

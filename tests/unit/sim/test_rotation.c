@@ -119,6 +119,25 @@ static void test_arrivals(void **state)
     rotation_trace_done(&t);
 }
 
+/* One request a day, at midnight: it never comes, and nobody waits for it for ever. */
+static void test_a_trace_that_sleeps(void **state)
+{
+    (void)state;
+    struct rotation_trace t = {.span_ms = 24 * HOUR_MS};
+    VEC_PUSH(&t.rows, (struct rotation_row){.context = 1});
+    struct rotation_arrivals a;
+    rotation_arrivals_init(&a, &t, 1, 9, 0);
+    assert_int_equal(rotation_arrivals_next(&a).at_ms, ROTATION_NEVER_MS);
+    assert_int_equal(rotation_arrivals_next(&a).at_ms, ROTATION_NEVER_MS);
+    struct rotation_options o = {.seed = 2, .span_ms = 24 * HOUR_MS, .rotors = 2, .pools = 1};
+    struct rotation_result r;
+    rotation_run(&o, &t, &r);
+    assert_true(r.ok);
+    assert_int_equal(r.requests, 0);
+    assert_true(r.runs_done > 0);
+    rotation_trace_done(&t);
+}
+
 /* ---- fleets ---- */
 
 static struct rotation_result run(enum rotation_policy policy, uint64_t seed, uint32_t rotors)
@@ -167,6 +186,8 @@ static void test_rota_loses_nothing(void **state)
         assert_true(rota.use_ms[USE_SERVING] + rota.use_ms[USE_TRAINING] >
                     box.use_ms[USE_SERVING] + box.use_ms[USE_TRAINING]);
         assert_int_equal(box.moves + box.drains + box.refused, 0);
+        int64_t serves = 3 * 24 * HOUR_MS; /* three boxes of pools: idle most of the day */
+        assert_true(box.use_ms[USE_IDLE] > serves / 2 && box.use_ms[USE_SERVING] < serves / 2);
     }
 }
 
@@ -224,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_errors_name_the_line),
         cmocka_unit_test(test_a_day),
         cmocka_unit_test(test_arrivals),
+        cmocka_unit_test(test_a_trace_that_sleeps),
         cmocka_unit_test(test_every_policy_has_the_same_work),
         cmocka_unit_test(test_rota_loses_nothing),
         cmocka_unit_test(test_a_seed_is_a_history),
