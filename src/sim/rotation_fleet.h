@@ -141,6 +141,7 @@ struct rotor {
     struct { /* oracle */
         bool torn_down;       /* an engine was stopped for a run and is not back yet */
         bool moving;          /* towards note.bound */
+        bool draining;        /* a drain has begun, and neither was given up nor led to a run */
         int64_t moved_ms;     /* the last move was over */
         int64_t intruded_ms;
     } truth;
@@ -280,7 +281,7 @@ void fleet_move_release(struct fleet *f, struct rotor *r);
 void fleet_way_try(struct fleet *f, struct rotor *r, struct gate_facts *facts); /* ten passed */
 void fleet_way_step(struct fleet *f, struct rotor *r);
 void fleet_way_from(struct fleet *f, struct rotor *r, enum wayback_phase phase, bool durable);
-void fleet_way_close(struct fleet *f, struct rotor *r); /* the record is removed */
+void fleet_way_close(struct rotor *r); /* the record is removed */
 /* rotation_recover.c */
 void fleet_recover(struct fleet *f, struct rotor *r);
 

@@ -38,9 +38,9 @@ static void again(struct fleet *f, struct rotor *r, int64_t pause_ms)
 /* Nothing was torn down: as if the drain had never been. */
 static void reopen(struct fleet *f, struct rotor *r)
 {
-    f->result->aborted_drains++;
+    f->result->aborted_drains += r->truth.draining;
     fleet_engine_open(f, r);
-    fleet_way_close(f, r);
+    fleet_way_close(r);
 }
 
 static void reap(struct fleet *f, struct rotor *r)
@@ -64,8 +64,9 @@ static void declare(struct fleet *f, struct rotor *r)
 static void put_back(struct fleet *f, struct rotor *r)
 {
     bool gone = !r->engine.alive && !r->engine.armed;
+    f->result->restores++;
     if (!gone) fleet_engine_open(f, r);
-    fleet_way_close(f, r);
+    fleet_way_close(r);
     if (gone) fleet_move_resume(f, r);
 }
 
@@ -120,7 +121,7 @@ void fleet_recover(struct fleet *f, struct rotor *r)
     switch (a) {
     case WAYBACK_WAIT: again(f, r, AGAIN_MS); break;
     case WAYBACK_NOTHING: break;
-    case WAYBACK_DISCARD: fleet_way_close(f, r); fleet_move_resume(f, r); break;
+    case WAYBACK_DISCARD: fleet_way_close(r); fleet_move_resume(f, r); break;
     case WAYBACK_REOPEN: reopen(f, r); break;
     case WAYBACK_RESTORE: fleet_way_from(f, r, WAYBACK_RESTORING, false); break;
     case WAYBACK_ADOPT_RUN: fleet_way_from(f, r, r->disk.phase, true); break;

@@ -42,9 +42,9 @@ void fleet_way_from(struct fleet *f, struct rotor *r, enum wayback_phase phase, 
     fleet_agent_later(f, r, STEP_MS / 10);
 }
 
-void fleet_way_close(struct fleet *f, struct rotor *r)
+void fleet_way_close(struct rotor *r)
 {
-    (void)f;
+    r->truth.draining = false;
     r->disk = (struct record){.run = NOBODY};
     r->agent.driving = r->agent.recovering = false;
     r->agent.phase = WAYBACK_NONE;
@@ -76,11 +76,12 @@ void fleet_way_try(struct fleet *f, struct rotor *r, struct gate_facts *facts)
               (fleet_is_broken(f, BREAK_IGNORE_GATE) && c == CLAIM_GRANTED);
     if (!go) {
         if (v.answer == GATE_REFUSE) f->result->checks[v.headline]++;
-        fleet_way_close(f, r);
+        fleet_way_close(r);
         return;
     }
     r->disk.fence = fence;
     f->result->drains++;
+    r->truth.draining = true;
     oracle_drain(f, r, facts);
     if (fleet_chance(f, 5))
         fleet_at(f, f->now_ms + (int64_t)fleet_below(f, 2 * ROUTES_MS), EV_LATE, r->index, 0);
@@ -200,7 +201,7 @@ static void closed(struct fleet *f, struct rotor *r)
     r->agent.at.bound_ms = r->agent.at.moved_ms = r->agent.at.event_ms = now;
     r->truth.moved_ms = f->now_ms;
     f->result->restores++;
-    fleet_way_close(f, r);
+    fleet_way_close(r);
 }
 
 static int64_t pause_of(const struct rotor *r)

@@ -214,6 +214,7 @@ static void test_shapes(void **state)
             .rotors = shapes[i].rotors, .pools = shapes[i].pools, .keep = 1, .faults = true};
         struct rotation_result r;
         rotation_run(&o, &t, &r);
+        assert_true(r.aborted_drains + r.restores <= r.drains);
         if (!r.ok) fail_msg("%u rotors, %u pools: %s", o.rotors, o.pools, r.why);
     }
     rotation_trace_done(&t);
