@@ -90,10 +90,12 @@ static uint32_t family_take(struct world *w, const struct session *s)
         } else {
             id = w->families.n;
             (void)VEC_ADD(&w->families);
+            (void)VEC_ADD(&w->stamps);
         }
-        bool listed = w->families.v[id].listed;
+        struct family was = w->families.v[id];
         w->families.v[id] = family_of(s);
-        w->families.v[id].listed = listed;
+        w->families.v[id].listed = was.listed;
+        w->families.v[id].version = was.version + 1;
         map_str_put(&w->family_by_key, key, id);
     }
     w->families.v[id].pending++;
@@ -109,6 +111,7 @@ static void family_give(struct world *w, const struct session *s, uint32_t id)
     bool known = map_str_del(&w->family_by_key, family_key(w, s, &bytes));
     CHECK(known);
     w->families.v[id].n_now = w->families.v[id].n_ever = 0;
+    w->stamps.v[id] = 0;
     VEC_PUSH(&w->free_families, id);
 }
 
@@ -176,23 +179,38 @@ static uint32_t entries_before(const struct pool_queue *q, const struct queue_en
     return low;
 }
 
+static void move(struct pool_queue *q, uint32_t to, uint32_t from, uint32_t n)
+{
+    memmove(&q->v[to], &q->v[from], n * sizeof(*q->v));
+    memmove(&q->marks[to], &q->marks[from], n * sizeof(*q->marks));
+}
+
+static void grow(struct pool_queue *q)
+{
+    uint32_t cap = q->cap;
+    q->v = vec_grow_(q->v, &q->cap, cap + 1, sizeof(*q->v));
+    q->marks = vec_grow_(q->marks, &cap, q->cap, sizeof(*q->marks));
+    CHECK(cap >= q->cap);
+}
+
 /* Opens a gap at rank `at`, moving the shorter side. */
-static struct queue_entry *open_gap(struct pool_queue *q, uint32_t at)
+static void insert(struct pool_queue *q, uint32_t at, const struct queue_entry *e)
 {
     CHECK(at <= q->n);
     if (q->first > 0 && at < q->n / 2) {
         q->first--;
-        memmove(&q->v[q->first], &q->v[q->first + 1], at * sizeof(*q->v));
+        move(q, q->first, q->first + 1, at);
     } else {
         if (q->first + q->n == q->cap && q->first > q->n) { /* more gap than content */
-            memmove(q->v, &q->v[q->first], q->n * sizeof(*q->v));
+            move(q, 0, q->first, q->n);
             q->first = 0;
         }
-        if (q->first + q->n == q->cap) q->v = vec_grow_(q->v, &q->cap, q->cap + 1, sizeof(*q->v));
-        memmove(&q->v[q->first + at + 1], &q->v[q->first + at], (q->n - at) * sizeof(*q->v));
+        if (q->first + q->n == q->cap) grow(q);
+        move(q, q->first + at + 1, q->first + at, q->n - at);
     }
     q->n++;
-    return &q->v[q->first + at];
+    q->v[q->first + at] = *e;
+    q->marks[q->first + at] = (struct queue_mark){e->family, MARK_NEW};
 }
 
 static void close_gap(struct pool_queue *q, uint32_t at)
@@ -200,10 +218,10 @@ static void close_gap(struct pool_queue *q, uint32_t at)
     CHECK(at < q->n);
     q->n--;
     if (at < q->n / 2) {
-        memmove(&q->v[q->first + 1], &q->v[q->first], at * sizeof(*q->v));
+        move(q, q->first + 1, q->first, at);
         q->first++;
     } else {
-        memmove(&q->v[q->first + at], &q->v[q->first + at + 1], (q->n - at) * sizeof(*q->v));
+        move(q, q->first + at, q->first + at + 1, q->n - at);
     }
 }
 
@@ -223,7 +241,7 @@ void pool_add(struct world *w, struct session *s)
     struct pool_queue *q = queue_of(w, s->group);
     uint32_t at = entries_before(q, &e);
     CHECK(at == q->n || q->v[q->first + at].seq != s->id);
-    *open_gap(q, at) = e;
+    insert(q, at, &e);
     if (s->array_limit > 0) q->unpark = true; /* it may have come back from work */
     if (q->shut == 0 || at < q->shut) due_from(w, q, at); /* else those ahead hold it back */
 }
@@ -264,7 +282,7 @@ void pool_resort(struct world *w, uint32_t group)
         const struct queue_entry *was = &old.v[old.first + i];
         struct queue_entry e = pool_entry_of(w, &w->sessions.v[was->slot]);
         e.family = was->family;
-        *open_gap(q, entries_before(q, &e)) = e;
+        insert(q, entries_before(q, &e), &e);
     }
     CHECK(q->n == old.n);
     pool_queue_done(&old);
@@ -304,11 +322,13 @@ void pool_wake(struct world *w, const struct session *s)
     struct pool_queue *q = queue_of(w, s->group);
     uint32_t at = index_of(w, q, s);
     q->v[q->first + at].parked = false;
+    q->marks[q->first + at].stamp = MARK_NEW;
     due_from(w, q, at);
 }
 
 void pool_queue_done(struct pool_queue *q)
 {
     mem_free(q->v);
+    mem_free(q->marks);
     *q = (struct pool_queue){0};
 }

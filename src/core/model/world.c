@@ -28,6 +28,7 @@ void world_free(struct world *w)
     VEC_DONE(&w->queues);
     VEC_DONE(&w->families);
     VEC_DONE(&w->woken);
+    VEC_DONE(&w->stamps);
     VEC_DONE(&w->left);
     VEC_DONE(&w->freed);
     VEC_DONE(&w->opened);

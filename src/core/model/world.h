@@ -32,9 +32,17 @@ struct queue_entry {
     bool parked;      /* it waits for something of its own; pool_add is called when that is over */
 };
 
+/* What the last walk found of an entry.  As long as nothing of what is known of its family
+ * is taken back, it need not be asked again: then the stamp is the family's. */
+struct queue_mark { uint32_t family, stamp; };
+#define MARK_NOW 1u  /* it cannot start */
+#define MARK_EVER 2u /* it cannot be dated */
+#define MARK_NEW 4u  /* nobody asked yet */
+
 /* The pending sessions of one group, in order: v[first .. first + n).  model/pool.h */
 struct pool_queue {
     struct queue_entry *v;
+    struct queue_mark *marks; /* of the same entries: all that most of them are asked for */
     uint32_t first, n, cap;
     uint32_t from; /* a pass that is due begins with this entry: those before are as they were */
     uint32_t shut; /* entries after which the last walk found every node fenced; 0: it did not */
@@ -61,6 +69,7 @@ struct family {
     uint32_t n_now, n_ever;
     struct family_point now[FAMILY_POINTS];  /* what cannot start now */
     struct family_point ever[FAMILY_POINTS]; /* what cannot be dated at all */
+    uint32_t version;                 /* how often something known of it was taken back */
     bool listed;                      /* in w->woken */
     uint64_t fenced, fence;           /* walks in which it was fenced, and fenced others, ... */
     int64_t fenced_cpu, fenced_mem, fence_cpu, fence_mem; /* ... and with which amounts */
@@ -102,6 +111,7 @@ struct world {
     VEC(struct room) rooms;        /* by node index */
     VEC(struct pool_queue) queues; /* by group index */
     VEC(struct family) families;
+    VEC(uint32_t) stamps;          /* by family; 0: something of it was woken */
     VEC(uint32_t) woken;           /* families with points that were woken */
     VEC(struct pool_left) left;    /* sessions that left their queue; sched takes them out */
     uint64_t reservation_changes; /* of the list */
@@ -110,6 +120,7 @@ struct world {
     void (*sched_free)(struct world *w);
     VEC(uint32_t) freed;  /* nodes whose room grew in this step, with doubles */
     VEC(uint32_t) opened; /* those that this pass has seen, each once */
+    uint64_t regroupings; /* a node came to a group, or left one */
     bool relieved;        /* a user, project or domain uses less, or may use more */
     struct map_u64 array_by_id, dependents_by_id;
     VEC(struct array_work) arrays; /* slots; array 0: free */

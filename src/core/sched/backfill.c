@@ -186,13 +186,14 @@ static enum judgement overdue(struct walk *walk, const struct queue_entry *e, st
     bool dated = earliest(walk, s, &p);
     reserve_drop(w, walk->r, walk->ahead);
     took_in(walk);
-    reserve_pass(w)->hush_ms = w->now_ms + PASS_HUSH_MS;
     if (!dated) {
         undated(walk, e, s);
         return JUDGED_BLOCKED;
     }
     p.first_ms = first_ms;
+    bool guess = p.at_ms <= w->now_ms + 1; /* whoever should be gone will be, some time */
     reserve_keep(w, walk->r, walk->ahead, &p);
+    if (guess) walk->r->v.v[walk->ahead].retry_ms = w->now_ms + PASS_HUSH_MS;
     walk_passed(walk);
     return JUDGED_BLOCKED;
 }

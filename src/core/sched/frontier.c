@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "core/model/order.h"
+#include "core/sched/plan.h"
 
 static struct family *family_at(const struct world *w, uint32_t id)
 {
@@ -10,9 +11,36 @@ static struct family *family_at(const struct world *w, uint32_t id)
     return &w->families.v[id];
 }
 
+/* Its points changed. */
+static void refresh(struct world *w, uint32_t id)
+{
+    const struct family *f = family_at(w, id);
+    bool woken = false;
+    for (uint32_t i = 0; i < f->n_now; i++) woken = woken || f->now[i].woken;
+    for (uint32_t i = 0; i < f->n_ever; i++) woken = woken || f->ever[i].woken;
+    w->stamps.v[id] = woken ? 0 : (f->version + 2) << 3 | MARK_NOW | MARK_EVER;
+}
+
+uint32_t frontier_stamp(struct world *w, const struct queue_entry *e)
+{
+    static const struct endless nobody = {{0}};
+    if (!frontier_now(w, e)) return MARK_NEW;
+    uint32_t stamp = w->stamps.v[e->family] & ~MARK_EVER;
+    if (stamp == 0) return MARK_NEW;
+    return frontier_ever(w, e, &nobody) ? stamp | MARK_EVER : stamp;
+}
+
 static bool covers(const struct family_point *p, const struct queue_entry *e)
 {
     return e->cpu >= p->cpu && e->mem >= p->mem && e->limit_ms >= p->limit_ms;
+}
+
+static struct slots corner_of(const struct family *f, const struct family_point *p, uint32_t demand)
+{
+    struct slots need = f->demands[demand];
+    need.v[SLOT_CPU] += p->cpu;
+    need.v[SLOT_MEM] += p->mem;
+    return need;
 }
 
 /* Whether so much could take a member at the corner; of several roles, any. */
@@ -20,9 +48,7 @@ static bool corner_fits(const struct family *f, const struct family_point *p,
                         const struct slots *have)
 {
     for (uint32_t i = 0; i < f->n_demands; i++) {
-        struct slots need = f->demands[i];
-        need.v[SLOT_CPU] += p->cpu;
-        need.v[SLOT_MEM] += p->mem;
+        struct slots need = corner_of(f, p, i);
         if (slots_fit(&need, have)) return true;
     }
     return false;
@@ -49,18 +75,21 @@ static void wake_by(struct world *w, uint32_t node)
         if (f->pending == 0 || f->group != r->group || f->n_now + f->n_ever == 0) continue;
         uint32_t woken = wake(f, f->now, f->n_now, &r->free);
         woken += wake(f, f->ever, f->n_ever, &r->capacity); /* others there will end */
-        if (woken == 0 || f->listed) continue;
+        if (woken == 0) continue;
+        refresh(w, id);
+        if (f->listed) continue;
         f->listed = true;
         VEC_PUSH(&w->woken, id);
     }
 }
 
-static uint32_t drop_woken(struct family_point *v, uint32_t n)
+static uint32_t drop_woken(struct family *f, struct family_point *v, uint32_t n)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (!v[i].woken) v[kept++] = v[i];
     }
+    f->version += kept < n;
     return kept;
 }
 
@@ -80,9 +109,10 @@ void frontier_begin(struct world *w)
 {
     VEC_EACH(id, &w->woken) { /* nobody asked while it was known what had been freed */
         struct family *f = family_at(w, *id);
-        f->n_now = drop_woken(f->now, f->n_now);
-        f->n_ever = drop_woken(f->ever, f->n_ever);
+        f->n_now = drop_woken(f, f->now, f->n_now);
+        f->n_ever = drop_woken(f, f->ever, f->n_ever);
         f->listed = false;
+        refresh(w, *id);
     }
     VEC_CLEAR(&w->woken);
     VEC_CLEAR(&w->opened);
@@ -91,12 +121,49 @@ void frontier_begin(struct world *w)
 
 /* ---- asking */
 
-static bool still_true(const struct world *w, const struct family *f, const struct family_point *p)
+/* How long a member at the corner would fit on the node from now on; 0: not at all. */
+static int64_t fits_for(const struct world *w, const struct family *f,
+                        const struct family_point *p, uint32_t at)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; i < f->n_demands; i++) {
+        struct slots need = corner_of(f, p, i);
+        if (!slots_fit(&need, &w->rooms.v[at].free)) continue;
+        if (!plan_promised(w, at + 1)) return INT64_MAX;
+        int64_t until_ms = plan_until(w, at + 1, &need);
+        if (until_ms == PLAN_NEVER) return INT64_MAX;
+        if (until_ms - w->now_ms > most) most = until_ms - w->now_ms;
+    }
+    return most;
+}
+
+static bool fits_some_day(const struct world *w, const struct family *f,
+                          const struct family_point *p, uint32_t at)
+{
+    int64_t len_ms = p->limit_ms < INT64_MAX ? p->limit_ms : 0;
+    for (uint32_t i = 0; i < f->n_demands; i++) {
+        struct slots need = corner_of(f, p, i);
+        if (slots_fit(&need, &w->rooms.v[at].capacity) && plan_ever(w, at + 1, &need, len_ms))
+            return true;
+    }
+    return false;
+}
+
+/* What a woken point says in view of what was freed; false: nothing any more. */
+static bool settle(const struct world *w, struct family *f, struct family_point *p, bool now)
 {
     VEC_EACH(at, &w->opened) {
         const struct room *r = &w->rooms.v[*at];
-        if (r->usable && r->group == f->group && corner_fits(f, p, &r->free)) return false;
+        if (!r->usable || r->group != f->group) continue;
+        if (!now && fits_some_day(w, f, p, *at)) return false;
+        if (!now) continue;
+        int64_t fits_ms = fits_for(w, f, p, *at);
+        if (fits_ms == INT64_MAX) return false;
+        if (fits_ms < p->limit_ms || fits_ms == 0) continue;
+        p->limit_ms = fits_ms + 1;
+        f->version++;
     }
+    p->woken = false;
     return true;
 }
 
@@ -109,24 +176,29 @@ static bool is_ahead(const struct endless *ahead, uint64_t session)
     return false;
 }
 
-static bool ask(const struct world *w, const struct family *f, const struct queue_entry *e,
-                const struct endless *ahead)
+static void settle_all(struct world *w, struct family *f, bool now)
 {
-    bool now = !ahead;
-    struct family *own = family_at(w, e->family);
-    struct family_point *v = now ? own->now : own->ever;
-    uint32_t *n = now ? &own->n_now : &own->n_ever;
-    for (uint32_t i = 0; i < *n;) {
-        if (!covers(&v[i], e) || (ahead && !is_ahead(ahead, v[i].after))) {
-            i++;
-            continue;
-        }
-        if (!v[i].woken) return true;
-        if (now && still_true(w, f, &v[i])) {
-            v[i].woken = false;
-            return true;
-        }
-        v[i] = v[--*n];
+    struct family_point *v = now ? f->now : f->ever;
+    uint32_t *n = now ? &f->n_now : &f->n_ever, kept = 0;
+    for (uint32_t i = 0; i < *n; i++) {
+        if (!v[i].woken || settle(w, f, &v[i], now)) v[kept++] = v[i];
+    }
+    f->version += kept < *n;
+    *n = kept;
+}
+
+static bool ask(struct world *w, const struct queue_entry *e, const struct endless *ahead)
+{
+    struct family *f = family_at(w, e->family);
+    if (w->stamps.v[e->family] == 0) {
+        settle_all(w, f, true);
+        settle_all(w, f, false);
+        refresh(w, e->family);
+    }
+    const struct family_point *v = ahead ? f->ever : f->now;
+    uint32_t n = ahead ? f->n_ever : f->n_now;
+    for (uint32_t i = 0; i < n; i++) {
+        if (covers(&v[i], e) && (!ahead || is_ahead(ahead, v[i].after))) return true;
     }
     return false;
 }
@@ -134,13 +206,13 @@ static bool ask(const struct world *w, const struct family *f, const struct queu
 bool frontier_now(struct world *w, const struct queue_entry *e)
 {
     const struct family *f = family_at(w, e->family);
-    return f->n_now > 0 && ask(w, f, e, NULL);
+    return f->n_now > 0 && ask(w, e, NULL);
 }
 
 bool frontier_ever(struct world *w, const struct queue_entry *e, const struct endless *ahead)
 {
     const struct family *f = family_at(w, e->family);
-    return f->n_ever > 0 && ask(w, f, e, ahead);
+    return f->n_ever > 0 && ask(w, e, ahead);
 }
 
 bool frontier_shut(const struct world *w, const struct queue_entry *e)
@@ -161,7 +233,8 @@ static bool says(const struct family_point *a, const struct family_point *b)
     return a->cpu <= b->cpu && a->mem <= b->mem && a->limit_ms <= b->limit_ms;
 }
 
-static void learn(struct family_point *v, uint32_t *n, const struct family_point *p)
+static void learn(struct family *f, struct family_point *v, uint32_t *n,
+                  const struct family_point *p)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *n; i++) {
@@ -173,6 +246,7 @@ static void learn(struct family_point *v, uint32_t *n, const struct family_point
     if (kept == FAMILY_POINTS) { /* the oldest goes: it costs a search, no more */
         memmove(&v[0], &v[1], (FAMILY_POINTS - 1) * sizeof(*v));
         kept--;
+        f->version++;
     }
     v[kept++] = *p;
     CHECK(kept <= FAMILY_POINTS);
@@ -183,7 +257,8 @@ void frontier_add_now(struct world *w, const struct queue_entry *e, int64_t limi
 {
     struct family *f = family_at(w, e->family);
     struct family_point p = {e->cpu, e->mem, limit_ms, false, 0};
-    learn(f->now, &f->n_now, &p);
+    learn(f, f->now, &f->n_now, &p);
+    refresh(w, e->family);
 }
 
 void frontier_add_ever(struct world *w, const struct queue_entry *e,
@@ -194,10 +269,16 @@ void frontier_add_ever(struct world *w, const struct queue_entry *e,
     /* Who ends could still come before what is promised for ever. */
     int64_t limit_ms = after != 0 ? e->limit_ms : 0;
     struct family_point p = {e->cpu, e->mem, limit_ms, false, after};
-    learn(f->ever, &f->n_ever, &p);
+    learn(f, f->ever, &f->n_ever, &p);
+    refresh(w, e->family);
 }
 
 void frontier_clear(struct world *w)
 {
-    VEC_EACH(f, &w->families) f->n_now = f->n_ever = 0;
+    for (uint32_t id = 0; id < w->families.n; id++) {
+        struct family *f = family_at(w, id);
+        f->n_now = f->n_ever = 0;
+        f->version++;
+        refresh(w, id);
+    }
 }

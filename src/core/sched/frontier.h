@@ -21,6 +21,8 @@ bool frontier_shut(const struct world *w, const struct queue_entry *e);
 struct endless { VEC(uint64_t) v; };
 /* It cannot be dated, with these ahead. */
 bool frontier_ever(struct world *w, const struct queue_entry *e, const struct endless *ahead);
+/* What to remember of an entry (MARK_*), until something known of its family is taken back. */
+uint32_t frontier_stamp(struct world *w, const struct queue_entry *e);
 /* A search failed; `limit_ms` 0 when no promise played a part in that. */
 void frontier_add_now(struct world *w, const struct queue_entry *e, int64_t limit_ms);
 void frontier_add_ever(struct world *w, const struct queue_entry *e,

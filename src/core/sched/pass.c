@@ -13,11 +13,19 @@
 #include "core/sched/sched.h"
 #include "core/sched/walk.h"
 
+/* Whether both count towards one limit. */
+static bool share_limit(const struct world *w, const struct session *a, const struct session *b)
+{
+    const struct project *p = world_project(w, a->project), *q = world_project(w, b->project);
+    if (a->array != 0 && a->array == b->array && a->array_limit > 0) return true;
+    if (a->user == b->user && world_user(w, a->user)->limits.set != 0) return true;
+    if (p == q && p->limits.set != 0) return true;
+    return p->domain == q->domain && world_domain(w, p->domain)->limits.set != 0;
+}
+
 static bool is_limited(const struct world *w, const struct session *s)
 {
-    const struct project *p = world_project(w, s->project);
-    return (world_user(w, s->user)->limits.set | p->limits.set |
-            world_domain(w, p->domain)->limits.set) != 0;
+    return share_limit(w, s, s);
 }
 
 /* What starts may take what others would need to start: a blocked one that is over its
@@ -30,10 +38,7 @@ static void use_grew(struct walk *walk, const struct session *s)
         bool strict = w->groups.v[g - 1].on_blocked == BLOCKED_STOP;
         bool concerned = strict && w->queues.v[g - 1].n > 0;
         VEC_EACH(one, &reserve_of(w, g)->v) {
-            const struct session *other = world_session(w, one->session);
-            const struct project *a = world_project(w, s->project);
-            const struct project *b = world_project(w, other->project);
-            concerned = concerned || other->user == s->user || a->domain == b->domain;
+            concerned = concerned || share_limit(w, s, world_session(w, one->session));
         }
         if (concerned && g == walk->g->id) walk->later = true;
         else if (concerned) pool_due(w, g);
@@ -63,35 +68,31 @@ void walk_passed(struct walk *walk)
     if (one->endless) VEC_PUSH(&walk->endless.v, one->session);
 }
 
-/* As often as it would fit beside what is held, were nothing promised: at most `enough`. */
-static uint32_t bare_fits(const struct world *w, const struct queue_entry *e, uint32_t enough)
+/* What a search would find in vain, by what the nodes have at most. */
+static bool is_hopeless(struct walk *walk, const struct queue_entry *e, const struct session *s)
 {
-    const struct family *f = &w->families.v[e->family];
-    struct slots need = f->demands[0];
-    uint32_t n = 0;
-    need.v[SLOT_CPU] += e->cpu;
-    need.v[SLOT_MEM] += e->mem;
-    for (uint32_t i = 0; i < w->rooms.n && n < enough; i++) {
-        const struct room *r = &w->rooms.v[i];
-        if (r->group != f->group || !r->usable || !slots_fit(&need, &r->free)) continue;
-        int64_t times = enough - n;
-        for (int k = 0; k < SLOT_KINDS; k++) {
-            if (need.v[k] > 0 && r->free.v[k] / need.v[k] < times) times = r->free.v[k] / need.v[k];
-        }
-        n += (uint32_t)times;
-    }
-    return n;
+    struct world *w = walk->w;
+    uint32_t choices = s->one_node ? 1 : s->members;
+    struct queue_entry corner = *e;
+    struct slots at_least;
+    if (w->families.v[e->family].n_demands > 1) return false;
+    if (bounds_allow(w, &walk->r->bounds, e, choices, &at_least)) return false;
+    corner.cpu = at_least.v[SLOT_CPU];
+    corner.mem = at_least.v[SLOT_MEM];
+    frontier_add_now(w, &corner, 0);
+    return true;
 }
 
-void walk_learn(struct walk *walk, const struct queue_entry *e, const struct session *s)
+/* The search for e failed: what that says of its family. */
+static void learn(struct walk *walk, const struct queue_entry *e, const struct session *s)
 {
-    const struct world *w = walk->w;
-    if (s->n_failed_on > 0) return; /* nodes are passed over for it that others may use */
-    const struct family *f = &w->families.v[e->family];
+    struct world *w = walk->w;
     uint32_t choices = s->one_node ? 1 : s->members;
-    bool apart = f->n_demands > 1;
-    bool bare = !plan_any(w) || (!apart && bare_fits(w, e, choices) < choices);
-    frontier_add_now(walk->w, e, bare ? 0 : e->limit_ms);
+    if (s->n_failed_on > 0) return; /* nodes are passed over for it that others may use */
+    bool bare = !plan_any(w);
+    if (!bare && w->families.v[e->family].n_demands == 1)
+        bare = !bounds_fit(w, &walk->r->bounds, e, choices);
+    frontier_add_now(w, e, bare ? 0 : e->limit_ms);
 }
 
 static bool preempts(struct walk *walk, struct session *s)
@@ -111,14 +112,18 @@ static bool is_promised(const struct walk *walk, const struct queue_entry *e)
     return walk->ahead < walk->r->v.n && walk->r->v.v[walk->ahead].session == e->seq;
 }
 
-/* Nobody needs to know more of it than that it cannot start. */
-static bool plainly_blocked(const struct walk *walk, const struct queue_entry *e)
+/* Of most that come now nobody needs to know more than that they cannot start. */
+static bool is_plain(const struct walk *walk)
 {
     if (walk->strict) return false;
     if (walk->g->preempt.enabled && walk->preempts < PASS_PREEMPTS) return false;
-    if (walk->ahead < walk->depth && walk->undated == 0) return false;
-    if (walk->r->closed.n > 0 && walk->undated == 0) return false;
-    if (!frontier_now(walk->w, e)) return false;
+    if (walk->undated != 0) return true;
+    return walk->ahead >= walk->depth && walk->r->closed.n == 0;
+}
+
+static bool plainly_blocked(const struct walk *walk, const struct queue_entry *e)
+{
+    if (!is_plain(walk) || !frontier_now(walk->w, e)) return false;
     return walk->ahead >= walk->depth || frontier_ever(walk->w, e, &walk->endless);
 }
 
@@ -152,9 +157,11 @@ static enum judgement judge_plain(struct walk *walk, const struct queue_entry *e
     if (!believe || !frontier_now(walk->w, e)) {
         bool behind = walk->depth > 0 && walk->ahead >= walk->depth;
         if (behind && walk->r->tested >= walk->g->test_depth) return JUDGED_PASSED_OVER;
-        walk->r->tested += behind;
-        if (walk_start(walk, s)) return JUDGED_PLACED;
-        walk_learn(walk, e, s);
+        if (!is_hopeless(walk, e, s)) {
+            walk->r->tested += behind;
+            if (walk_start(walk, s)) return JUDGED_PLACED;
+            learn(walk, e, s);
+        }
     }
     if (preempts(walk, s)) return JUDGED_PLACED;
     if (walk->ahead >= walk->depth) return JUDGED_BLOCKED;
@@ -258,7 +265,10 @@ static void begin(struct walk *walk)
     if (from == 0) q->over = false;
     if (!walk->r->sliced) walk->r->tested = 0;
     if (q->unpark) {
-        for (uint32_t i = 0; i < q->n; i++) q->v[q->first + i].parked = false;
+        for (uint32_t i = 0; i < q->n; i++) {
+            if (q->v[q->first + i].parked) q->marks[q->first + i].stamp = MARK_NEW;
+            q->v[q->first + i].parked = false;
+        }
         q->unpark = false;
         from = 0;
     }
@@ -288,12 +298,27 @@ static bool was_tested(const struct walk *walk, const struct queue_entry *e)
            pool_before(e, &walk->r->resume);
 }
 
+/* True when that is all there is to know of it; it is remembered. */
+static bool note(struct walk *walk, const struct queue_entry *e)
+{
+    struct queue_mark *mark = &walk->q->marks[walk->q->first + walk->at];
+    if (!is_plain(walk) || is_promised(walk, e)) return false;
+    mark->stamp = frontier_stamp(walk->w, e);
+    if (e->parked) mark->stamp = walk->w->stamps.v[e->family];
+    bool never = walk->ahead >= walk->depth || (mark->stamp & MARK_EVER) != 0;
+    return e->parked || ((mark->stamp & MARK_NOW) != 0 && never);
+}
+
 static bool step_on(struct walk *walk) /* false: it is over */
 {
     struct pool_queue *q = walk->q;
     struct queue_entry e = q->v[q->first + walk->at];
     if (was_tested(walk, &e)) {
         walk->later = true;
+        walk->at++;
+        return true;
+    }
+    if (note(walk, &e)) {
         walk->at++;
         return true;
     }
@@ -314,6 +339,33 @@ static bool step_on(struct walk *walk) /* false: it is over */
     return true;
 }
 
+/* Index of the promised session that comes next. */
+static uint32_t next_promised(struct walk *walk)
+{
+    const struct pool_queue *q = walk->q;
+    if (walk->ahead >= walk->r->v.n) return q->n;
+    if (walk->next_ahead != walk->ahead + 1 || walk->next_n != q->n) {
+        const struct session *s = world_session(walk->w, walk->r->v.v[walk->ahead].session);
+        walk->next = pool_place(walk->w, s) - 1;
+        walk->next_ahead = walk->ahead + 1;
+        walk->next_n = q->n;
+    }
+    return walk->next;
+}
+
+/* Over those of whom nobody needs to know more than was found before. */
+static void skip_known(struct walk *walk)
+{
+    const struct pool_queue *q = walk->q;
+    uint32_t mask = walk->ahead < walk->depth ? UINT32_MAX : ~MARK_EVER;
+    if (!is_plain(walk)) return;
+    const struct queue_mark *marks = &q->marks[q->first];
+    const uint32_t *stamps = walk->w->stamps.v;
+    uint32_t at = walk->at, end = next_promised(walk);
+    while (at < end && ((marks[at].stamp ^ stamps[marks[at].family]) & mask) == 0) at++;
+    walk->at = at;
+}
+
 static bool cut_by_depth(const struct walk *walk)
 {
     return walk->depth > 0 && walk->r->tested >= walk->g->test_depth;
@@ -329,7 +381,8 @@ static bool go_on(struct walk *walk)
             backfill_shortest(walk);
             break;
         }
-        if (!step_on(walk)) break;
+        skip_known(walk);
+        if (walk->at >= q->n || !step_on(walk)) break;
         if (!cut_by_depth(walk) || walk->at >= q->n) continue;
         walk->r->resuming = true;
         walk->r->resume = q->v[q->first + walk->at];
@@ -438,14 +491,14 @@ int64_t pass_next_ms(const struct world *w)
     int64_t next = plan_next_ms(w);
     bool pending = false;
     if (!pass) return next;
-    if (next < pass->hush_ms) next = pass->hush_ms;
     for (uint32_t g = 0; g < pass->groups.n; g++) {
         const struct reserve *r = &pass->groups.v[g];
         pending = pending || w->queues.v[g].n > 0;
         int64_t closes_ms = r->undated_ms + w->groups.v[g].undated_ms;
         if (r->undated != 0 && r->closed.n == 0 && closes_ms < next) next = closes_ms;
         VEC_EACH(one, &r->v) {
-            if (one->at_ms <= w->now_ms && pass->hush_ms < next) next = pass->hush_ms;
+            int64_t at_ms = one->at_ms > one->retry_ms ? one->at_ms : one->retry_ms;
+            if (at_ms < next) next = at_ms;
         }
     }
     if (pending && pass->full_ms > 0 && pass->full_ms < next) next = pass->full_ms;

@@ -51,4 +51,15 @@ bool plan_promised(const struct world *w, uint32_t node);
 void plan_window(const struct world *w, uint32_t node, const struct session *s, int64_t until_ms,
                  struct room *ret);
 
+/* ---- one node: bounds by which a pass knows that a look would be in vain (plan_node.c) */
+
+/* The first instant at which the node could take a member of `s` (or all, on one node)
+ * until its limit, beside all promises but its own; PLAN_NEVER: none. */
+int64_t plan_when(const struct world *w, uint32_t node, const struct session *s);
+/* The node has `need` free now; the first instant at which it has not, beside all promises. */
+int64_t plan_until(const struct world *w, uint32_t node, const struct slots *need);
+/* Whether it could have `need` free for `len_ms` (0: for ever) at any time, if promises
+ * without an end were not kept. */
+bool plan_ever(const struct world *w, uint32_t node, const struct slots *need, int64_t len_ms);
+
 #endif

@@ -31,6 +31,7 @@ void reserve_free(struct world *w)
     VEC_EACH(r, &w->sched->pass->groups) {
         VEC_DONE(&r->v);
         VEC_DONE(&r->closed);
+        bounds_done(&r->bounds);
     }
     VEC_DONE(&w->sched->pass->groups);
     mem_free(w->sched->pass);
@@ -72,7 +73,8 @@ void reserve_freed(struct world *w)
             if (one->look) continue;
             const struct session *s = world_session(w, one->session);
             CHECK(s != NULL);
-            one->look = place_hosts_at(w, s, w->freed.v[i]);
+            if (!place_hosts_at(w, s, w->freed.v[i])) continue;
+            one->look = plan_when(w, w->freed.v[i] + 1, s) < one->at_ms;
         }
     }
 }
@@ -84,9 +86,8 @@ void reserve_begin(struct world *w)
         struct reserve *r = &pass->groups.v[g - 1];
         bool due = false;
         VEC_EACH(one, &r->v) {
-            if (one->at_ms > w->now_ms) continue;
-            due = due || one->look || pass->hush_ms <= w->now_ms;
-            one->look = one->look || due;
+            if (one->at_ms <= w->now_ms && one->retry_ms <= w->now_ms) one->look = true;
+            due = due || one->look;
         }
         if (due) pool_due(w, g);
         int64_t closes_ms = r->undated_ms + w->groups.v[g - 1].undated_ms;

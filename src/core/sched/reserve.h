@@ -5,11 +5,13 @@
  * again in the next pass. */
 #ifndef CORE_SCHED_RESERVE_H
 #define CORE_SCHED_RESERVE_H
+#include "core/sched/bounds.h"
 #include "core/sched/plan.h"
 
 struct reserved {
     uint64_t session;
     int64_t at_ms;
+    int64_t retry_ms; /* it was due and could not start: not looked at before, for that alone */
     bool endless; /* it has no limit */
     bool look;    /* it is due, or something was freed that could bring it forward */
 };
@@ -18,6 +20,7 @@ struct reserve { /* of one group */
     uint64_t undated;      /* the first that cannot be dated, 0: none, ... */
     int64_t undated_ms;    /* ... and since when */
     VEC(uint32_t) closed;  /* nodes that are kept for it, shut to all behind */
+    struct bounds bounds;
     uint64_t head;         /* stop: the first that is blocked, 0: none */
     uint32_t tested;       /* searches for those behind in this pass, over its steps */
     bool sliced;           /* the pass goes on */
@@ -28,7 +31,6 @@ struct pass { /* of a world */
     VEC(struct reserve) groups; /* by group index */
     int64_t full_ms;       /* when the next pass that believes nothing is due; 0: not known */
     int64_t full_every_ms; /* 0: never */
-    int64_t hush_ms;       /* promises that are overdue are not looked at before */
     uint64_t surprises;    /* such a pass found what others had missed: a bug */
 };
 

@@ -17,6 +17,7 @@ struct walk {
     uint32_t at;         /* the entry that is judged */
     uint32_t ahead;      /* promised sessions before it: an index into r->v */
     struct endless endless; /* those of them without a limit */
+    uint32_t next, next_ahead, next_n; /* index of the promised one that comes, found when */
     uint32_t depth;      /* how many may be promised room; 0 unless the group backfills */
     uint32_t searches, preempts;
     bool strict;         /* a blocked session holds others back */
@@ -32,8 +33,6 @@ enum judgement { JUDGED_PLACED, JUDGED_PASSED_OVER, JUDGED_BLOCKED };
 bool walk_start(struct walk *walk, struct session *s);
 /* The promised session at r->v[ahead] is dealt with. */
 void walk_passed(struct walk *walk);
-/* The search for e failed: what that says of its family. */
-void walk_learn(struct walk *walk, const struct queue_entry *e, const struct session *s);
 
 /* ---- backfill.c */
 
