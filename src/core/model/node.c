@@ -71,7 +71,10 @@ static void refresh_room(struct world *w, const struct node *n)
 {
     struct slots kept; /* beyond what those hold who are leaving: it comes with their end */
     for (int k = 0; k < SLOT_KINDS; k++) kept.v[k] = n->kept.v[k] - n->leaving.v[k];
-    w->rooms.v[n->id - 1] = room_of(n, &n->used, node_free_devices(n), &kept);
+    struct room *room = &w->rooms.v[n->id - 1];
+    uint32_t group = room->group;
+    *room = room_of(n, &n->used, node_free_devices(n), &kept);
+    w->regroupings += room->group != group;
     VEC_PUSH(&w->changed, n->id - 1);
 }
 

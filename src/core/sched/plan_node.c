@@ -14,7 +14,7 @@ int64_t plan_when(const struct world *w, uint32_t node, const struct session *s)
     struct promises *book = promises_read(w);
     int64_t first = PLAN_NEVER;
     if (!book) return w->now_ms;
-    const struct timeline *t = outlook_line(book, w, node, s->id);
+    const struct timeline *t = outlook_line(book, w, node, s);
     if (s->one_node) {
         struct slots total;
         bool sane = session_total(s, &total);
@@ -39,8 +39,9 @@ static bool has(const struct segment *seg, uint32_t devices, const struct slots 
 int64_t plan_until(const struct world *w, uint32_t node, const struct slots *need)
 {
     struct promises *book = promises_read(w);
-    if (!book) return PLAN_NEVER;
-    const struct timeline *t = outlook_line(book, w, node, 0);
+    /* Who may use a reservation sees more than others. */
+    if (!book || book->lines.v[node - 1].reserved.n > 0) return PLAN_NEVER;
+    const struct timeline *t = outlook_line(book, w, node, NULL);
     uint32_t devices = UINT32_MAX;
     for (uint32_t i = 0; i < t->segs.n; i++) {
         const struct segment *seg = &t->segs.v[i];
@@ -54,8 +55,8 @@ int64_t plan_until(const struct world *w, uint32_t node, const struct slots *nee
 bool plan_ever(const struct world *w, uint32_t node, const struct slots *need, int64_t len_ms)
 {
     struct promises *book = promises_read(w);
-    if (!book) return true;
-    const struct timeline *t = outlook_line(book, w, node, 0);
+    if (!book || book->lines.v[node - 1].reserved.n > 0) return true;
+    const struct timeline *t = outlook_line(book, w, node, NULL);
     VEC_EACH(p, &book->lines.v[node - 1].promised) {
         if (p->hold.until_ms == PLAN_NEVER) return true;
     }
