@@ -18,6 +18,7 @@ const struct verb verb_table[] = {
     {"stop", "end sessions", verb_stop, false},
     {"update", "change priority or time limit of a session", verb_update, false},
     {"hold", "keep waiting sessions from starting", verb_hold, false},
+    {"requeue", "stop sessions and let them wait again", verb_requeue, false},
     {"release", "let held sessions take their turn", verb_release, false},
     {"signal", "send a signal to a running session", verb_signal, false},
     {"history", "what happened to a session", verb_history, false},

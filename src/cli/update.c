@@ -98,6 +98,20 @@ int verb_update(int argc, char **argv)
     return patch_each(&a, "updated");
 }
 
+static const char requeue_doc[] =
+    "Stop sessions and let them wait again at their place, under their ids.\v"
+    "Example:\n  rota requeue night\n\n"
+    "It gets SIGTERM, its grace, SIGKILL; the next start finds ROTA_RESTART_COUNT one higher.";
+static const struct argp requeue_argp = {NULL, args_pass_input, "SESSION...", requeue_doc,
+                                         args_plain, 0, 0};
+
+int verb_requeue(int argc, char **argv)
+{
+    struct names_args a = {.least = 1, .most = ARGS_MAX, .what = "session"};
+    verb_parse(&requeue_argp, argc, argv, EXIT_USAGE, &a);
+    return args_post_each(&a, "sessions", "/requeue", "", "sent back to the queue");
+}
+
 static const char hold_doc[] = "Keep waiting sessions from starting until `rota release`.\v"
                                "Example:\n  rota hold night";
 static const char release_doc[] = "Let held sessions take their turn.\v"

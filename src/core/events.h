@@ -22,6 +22,7 @@ void on_user_put(struct draft *d);
 void on_reserve(struct draft *d);
 void on_unreserve(struct draft *d);
 void on_update(struct draft *d);
+void on_requeue(struct draft *d);
 /* What ended in this step is told to those that depend on it. */
 void on_ended(struct draft *d);
 /* The first event of a manager: all nodes are as good as heard now. */

@@ -6,6 +6,17 @@
 #include "core/model/wait.h"
 #include "core/transition.h"
 
+static struct session *live_session(struct draft *d, uint64_t id)
+{
+    struct session *s = world_session(d->w, id);
+    if (s) return s;
+    bool was = id > 0 && id <= d->w->last_session;
+    draft_refuse(d, was ? VERDICT_ENDED : VERDICT_NOT_FOUND, "session",
+                 was ? "session s%llu has ended" : "there is no session s%llu",
+                 (unsigned long long)id);
+    return NULL;
+}
+
 static bool refuse_late(struct draft *d, const struct session *s, const char *field,
                         const char *text)
 {
@@ -77,15 +88,8 @@ static void apply(struct session *s, const struct event_update *e)
 void on_update(struct draft *d)
 {
     const struct event_update *e = &d->ev->u.update;
-    struct session *s = world_session(d->w, e->session);
-    if (!s) {
-        bool was = e->session > 0 && e->session <= d->w->last_session;
-        draft_refuse(d, was ? VERDICT_ENDED : VERDICT_NOT_FOUND, "session",
-                     was ? "session s%llu has ended" : "there is no session s%llu",
-                     (unsigned long long)e->session);
-        return;
-    }
-    if (!may_change(d, s, e)) return;
+    struct session *s = live_session(d, e->session);
+    if (!s || !may_change(d, s, e)) return;
     bool pending = s->state == SESSION_PENDING;
     if (pending) pool_remove(d->w, s); /* its place is found by what may change now */
     apply(s, e);
@@ -95,6 +99,22 @@ void on_update(struct draft *d)
     d->out->session = s->id;
     draft_session(d, s);
     say_change(d, s, e);
+}
+
+void on_requeue(struct draft *d)
+{
+    struct session *s = live_session(d, d->ev->u.requeue);
+    if (!s) return;
+    d->out->session = s->id;
+    if (s->state == SESSION_RUNNING) {
+        s->requeue = true;
+        transition_finish(d, s, OUTCOME_PREEMPTED, "sent back to the queue");
+    } else if (session_row(s->state)->holds == HOLDS_DEVICES && s->state < SESSION_RUNNING) {
+        transition_revoke(d, s, "sent back to the queue");
+    } else {
+        draft_refuse(d, VERDICT_TOO_LATE, "", "session s%llu is %s; only what holds a place can "
+                     "be sent back", (unsigned long long)s->id, session_state_name(s->state));
+    }
 }
 
 /* ---- ends */

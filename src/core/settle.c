@@ -74,8 +74,13 @@ static void finish(struct draft *d, struct session *s, const struct member_end *
         s->started_ms = d->w->now_ms;
         s->started_wall_ms = d->ev->wall_ms;
     }
+    enum session_outcome outcome = outcome_of(end);
     s->end = *end;
-    transition_finish(d, s, outcome_of(end), end->detail);
+    if (outcome == OUTCOME_FAILED && s->failures < s->restart_max) { /* its restart policy */
+        s->failures++;
+        s->requeue = true;
+    }
+    transition_finish(d, s, outcome, end->detail);
 }
 
 /* The cause of the stop stands whatever the code; the main member's end is kept. */

@@ -82,6 +82,7 @@ static void dispatch(struct draft *d)
     case EVENT_UPDATE: on_update(d); return;
     case EVENT_RESERVE: on_reserve(d); return;
     case EVENT_UNRESERVE: on_unreserve(d); return;
+    case EVENT_REQUEUE: on_requeue(d); return;
     case EVENT_KINDS: break;
     }
     UNREACHABLE();

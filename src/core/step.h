@@ -28,6 +28,7 @@ enum event_kind {
     EVENT_UPDATE,    /* a person changes what may still change of a session */
     EVENT_RESERVE,     /* devices are kept for somebody in a window of time */
     EVENT_UNRESERVE,
+    EVENT_REQUEUE,   /* a person sends a session back to its place in the queue */
     EVENT_KINDS
 };
 
@@ -86,6 +87,7 @@ struct event {
         struct event_stop stop;
         struct event_signal signal;
         struct event_update update;
+        uint64_t requeue; /* session */
         struct event_join join;
         struct event_report report;
         struct event_cordon cordon;

@@ -106,9 +106,19 @@ static bool still_held(const struct world *w, const struct session *s)
     return false;
 }
 
+static int64_t backoff_ms(uint32_t failures)
+{
+    int64_t pause = SESSION_BACKOFF_FIRST_MS;
+    CHECK(failures >= 1);
+    for (; failures > 1 && pause < SESSION_BACKOFF_MAX_MS; failures--) pause *= 2;
+    return pause < SESSION_BACKOFF_MAX_MS ? pause : SESSION_BACKOFF_MAX_MS;
+}
+
 /* Its id, its request and its place in the order stay; it is as if it had never run. */
 static void queue_again(struct draft *d, struct session *s)
 {
+    /* Set before it is queued: it must not be tried again in this very step. */
+    if (s->outcome == OUTCOME_FAILED) s->not_before_ms = d->w->now_ms + backoff_ms(s->failures);
     s->requeue = false;
     s->outcome = OUTCOME_NONE;
     s->started_ms = s->started_wall_ms = 0;
@@ -181,13 +191,14 @@ void transition_finish(struct draft *d, struct session *s, enum session_outcome 
     CHECK(s->state != SESSION_STOPPING);
     CHECK(outcome != OUTCOME_NONE);
     s->outcome = outcome;
-    if (!still_held(d->w, s)) {
+    if (!s->requeue && !still_held(d->w, s)) {
         transition(d, s, SESSION_ENDED, text);
         return;
     }
     transition(d, s, SESSION_STOPPING, text);
     draft_wants_of(d, s);
     draft_ends_sooner(d, s);
+    if (s->requeue) transition_try_end(d, s); /* at once when nothing is left */
 }
 
 void transition_revoke(struct draft *d, struct session *s, const char *text)
@@ -207,14 +218,6 @@ void transition_revoke(struct draft *d, struct session *s, const char *text)
     struct history *h = draft_session_history(d, HISTORY_ATTEMPT_REVOKED, s);
     TEXT_CLIP(h->text, str_of(text));
     transition(d, s, SESSION_PENDING, text);
-}
-
-static int64_t backoff_ms(uint32_t failures)
-{
-    int64_t pause = SESSION_BACKOFF_FIRST_MS;
-    CHECK(failures >= 1);
-    for (; failures > 1 && pause < SESSION_BACKOFF_MAX_MS; failures--) pause *= 2;
-    return pause < SESSION_BACKOFF_MAX_MS ? pause : SESSION_BACKOFF_MAX_MS;
 }
 
 void transition_start_failed(struct draft *d, struct session *s, const struct member_end *end)

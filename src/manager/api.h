@@ -79,6 +79,7 @@ void api_session_history(struct api_call *c);
 void api_session_stop(struct api_call *c);
 void api_session_signal(struct api_call *c);
 void api_session_update(struct api_call *c);
+void api_session_requeue(struct api_call *c);
 void api_session_ticket(struct api_call *c);
 void api_queue_list(struct api_call *c);
 void api_node_list(struct api_call *c);

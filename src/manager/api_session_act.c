@@ -105,6 +105,17 @@ void api_session_update(struct api_call *c)
     step_and_show(c, &ev, s->id);
 }
 
+void api_session_requeue(struct api_call *c)
+{
+    struct session_ref ref;
+    if (!no_query(c)) return;
+    const struct session *s = live_or_refuse(c, &ref);
+    if (!s) return;
+    struct event ev = {.kind = EVENT_REQUEUE};
+    ev.u.requeue = s->id;
+    step_and_show(c, &ev, s->id);
+}
+
 /* ---- tickets ---- */
 
 struct ticket_ask {

@@ -22,6 +22,8 @@ const struct route routes[] = {
      api_session_history, "What happened to it, oldest first: ?limit= &cursor=."},
     {HTTP_POST, "/api/v1/sessions/{id}/stop", P, GATE_TOKEN, OBJECT_SESSION, ACTION_STOP, true,
      api_session_stop, "End it: SIGTERM, grace, SIGKILL."},
+    {HTTP_POST, "/api/v1/sessions/{id}/requeue", P, GATE_TOKEN, OBJECT_SESSION, ACTION_STOP, true,
+     api_session_requeue, "Stop it and let it wait again at its place."},
     {HTTP_POST, "/api/v1/sessions/{id}/signal", P, GATE_TOKEN, OBJECT_SESSION, ACTION_SIGNAL, true,
      api_session_signal, "Send a signal to its running containers."},
     {HTTP_POST, "/api/v1/sessions/{id}/tickets", P, GATE_TOKEN, OBJECT_SESSION, ACTION_LOGS, true,

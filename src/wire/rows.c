@@ -71,6 +71,7 @@ static const struct wire_field session_fields[] = {
     WIRE_F_U32(struct session, array_count, "array_count", OMIT),
     WIRE_F_U32(struct session, array_limit, "array_limit", OMIT),
     WIRE_F_U32(struct session, restart_max, "restart_max", OMIT),
+    WIRE_F_U32(struct session, failures, "failures", OMIT),
     WIRE_F_U32(struct session, restarts, "restarts", OMIT),
     WIRE_F_U32(struct session, blocked_tries, "blocked_tries", OMIT),
     WIRE_F_I64(struct session, blocked_ms, "blocked_ms", OMIT),

@@ -118,9 +118,9 @@ static void dump_wishes(const struct session *s, struct strbuf *out)
         strbuf_fmt(out, " after=%llu:%s", (unsigned long long)s->depends[i].session,
                    depend_on_name(s->depends[i].on));
     }
-    strbuf_fmt(out, " array=%llu.%u/%u%%%u restarts=%u/%u blocked=%u",
+    strbuf_fmt(out, " array=%llu.%u/%u%%%u restarts=%u,%u/%u blocked=%u",
                (unsigned long long)s->array, s->array_index, s->array_count, s->array_limit,
-               s->restarts, s->restart_max, s->blocked_tries);
+               s->restarts, s->failures, s->restart_max, s->blocked_tries);
     put_ms(out, "blocked_ms", s->blocked_ms);
     put_ms(out, "start_after", s->start_after_ms);
 }

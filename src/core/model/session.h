@@ -139,6 +139,7 @@ struct session {
     uint32_t array_index, array_count; /* the tasks are numbered array .. array + count - 1 */
     uint32_t array_limit; /* tasks at once; 0: no bound */
     uint32_t restart_max; /* restarts after a failure; 0: never */
+    uint32_t failures;    /* after which it was restarted */
     uint32_t restarts;    /* after failures, evictions, requeues: it finds the number inside */
     uint32_t blocked_tries; /* failed attempts as a blocked head, one a minute at most */
     int64_t blocked_ms;   /* core time of the next such attempt; 0: it is no blocked head */

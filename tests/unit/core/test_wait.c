@@ -263,6 +263,99 @@ static void a_service_is_never_preemptible(void **state)
     lab_free(l);
 }
 
+/* ---- restarts */
+
+static void restarts_after_failures(void **state)
+{
+    (void)state;
+    struct lab *l = one_node();
+    struct session req = lab_request(1, 1, 1, 0);
+    req.restart_max = 2;
+    uint64_t id = lab_run(l, &req);
+    for (uint32_t i = 1; i <= 2; i++) {
+        ends(l, id, 3);
+        assert_int_equal(lab_state(l, id), SESSION_PENDING);
+        assert_int_equal(waits(l, id), WAIT_BACKOFF); /* 10 s, then 20 s */
+        const struct session *s = world_session(l->w, id);
+        assert_int_equal(s->restarts, i);
+        assert_true(s->not_before_ms == l->now_ms + 10000 * (int64_t)i);
+        lab_restart(l);
+        lab_settle(l);
+        assert_int_equal(lab_state(l, id), SESSION_PENDING);
+        lab_report(l, 0);
+        lab_tick(l, 10000 * (int64_t)i);
+        lab_settle(l);
+        assert_int_equal(lab_state(l, id), SESSION_RUNNING);
+        assert_int_equal(world_session(l->w, id)->attempt, i + 1);
+    }
+    ends(l, id, 3); /* no more */
+    assert_int_equal(lab_outcome(l, id), OUTCOME_FAILED);
+    lab_free(l);
+}
+
+/* Success, a person's stop, and the time limit are no failures. */
+static void what_is_no_failure(void **state)
+{
+    (void)state;
+    struct lab *l = one_node();
+    struct session req = lab_request(1, 1, 1, 0);
+    req.restart_max = 5;
+    req.time_limit_ms = 1000;
+    uint64_t a = lab_run(l, &req), b = lab_run(l, &req), c = lab_run(l, &req);
+    ends(l, a, 0);
+    assert_int_equal(lab_outcome(l, a), OUTCOME_SUCCEEDED);
+    lab_stop(l, b, -1);
+    lab_settle(l);
+    assert_int_equal(lab_outcome(l, b), OUTCOME_CANCELLED);
+    lab_tick(l, 1000);
+    lab_settle(l);
+    assert_int_equal(lab_outcome(l, c), OUTCOME_TIMED_OUT);
+    lab_free(l);
+}
+
+/* A stop while it ends ends it for good; QTA14: all that it held is given back once. */
+static void stopped_between(void **state)
+{
+    (void)state;
+    struct lab *l = one_node();
+    struct session req = lab_request(2, 1, 1, 0);
+    req.restart_max = 5;
+    req.stop_on_member = true;
+    uint64_t id = lab_run(l, &req);
+    lab_settle(l);
+    lab_exit(l, 0, id, 0, 1); /* the other member still runs */
+    assert_int_equal(lab_state(l, id), SESSION_STOPPING);
+    assert_true(world_session(l->w, id)->requeue);
+    lab_stop(l, id, -1);
+    lab_settle(l);
+    assert_int_equal(lab_outcome(l, id), OUTCOME_CANCELLED);
+    assert_int_equal(lab_rows(l), 0);
+    lab_free(l);
+}
+
+static void sent_back(void **state)
+{
+    (void)state;
+    struct lab *l = one_node();
+    struct session req = lab_request(1, 1, 1, 0);
+    uint64_t id = lab_run(l, &req);
+    struct event ev = {.kind = EVENT_REQUEUE};
+    ev.u.requeue = id;
+    assert_int_equal(lab_state(l, id), SESSION_ALLOCATED);
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK); /* not running yet: at once, and again */
+    lab_settle(l);
+    assert_int_equal(lab_state(l, id), SESSION_RUNNING);
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    assert_int_equal(lab_state(l, id), SESSION_STOPPING);
+    assert_int_equal(lab_step(l, &ev), VERDICT_TOO_LATE);
+    lab_settle(l);
+    assert_int_equal(lab_state(l, id), SESSION_RUNNING);
+    assert_int_equal(world_session(l->w, id)->restarts, 1);
+    ev.u.requeue = 77;
+    assert_int_equal(lab_step(l, &ev), VERDICT_NOT_FOUND);
+    lab_free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +368,10 @@ int main(void)
         cmocka_unit_test(arrays),
         cmocka_unit_test(arrays_are_judged),
         cmocka_unit_test(a_service_is_never_preemptible),
+        cmocka_unit_test(restarts_after_failures),
+        cmocka_unit_test(what_is_no_failure),
+        cmocka_unit_test(stopped_between),
+        cmocka_unit_test(sent_back),
     };
     return RUN(tests);
 }
