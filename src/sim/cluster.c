@@ -81,6 +81,8 @@ static void make_job(struct cluster *c, uint64_t key)
     s->stop_on_member = below(c, 4) != 0;
     s->n_roles = 1 + (uint32_t)(below(c, 4) == 0);
     if (below(c, 2) == 0) s->strategy = (enum place_strategy)below(c, PLACE_STRATEGIES);
+    if (below(c, 6) == 0)
+        text_fmt(s->where.labels, sizeof(s->where.labels), "rack=%u", (unsigned)below(c, 2));
     s->grace_ms = 1000 + (int64_t)below(c, 10000);
     s->time_limit_ms = below(c, 3) == 0 ? 5000 + (int64_t)below(c, 40000) : 0;
     s->pending_timeout_ms = below(c, 5) == 0 ? 5000 + (int64_t)below(c, 200000) : 0;

@@ -335,6 +335,7 @@ static void on_join(struct cluster *c, const struct letter *letter)
         n->devices[i].healthy = n->devices[i].simulated = true;
     }
     text_fmt(n->boot_id, sizeof(n->boot_id), "boot-%u", m->boot);
+    text_fmt(n->labels, sizeof(n->labels), "rack=%u", m->index % 2);
     feed(c, &ev);
 }
 

@@ -94,6 +94,10 @@ static void placing_is_right(struct cluster *c, const struct alloc *a, const str
     CHECK(s != NULL);
     if (!heard_lately(c, n) || n->cordoned || n->quarantined)
         cluster_broken(c, "s%llu is placed on %s", (unsigned long long)s->id, n->name);
+    const char *asked = s->where.labels;
+    if (asked[0] != '\0' && strcmp(asked, n->labels) != 0)
+        cluster_broken(c, "s%llu asks for %s and is placed on %s", (unsigned long long)s->id, asked,
+                       n->name);
     if (!first || w->groups.v[0].on_blocked != BLOCKED_STOP) return;
     struct queue_entry one = pool_entry_of(w, first), other = pool_entry_of(w, s);
     bool ahead = pool_before(&one, &other);
