@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "core/explain.h"
 #include "core/model/pool.h"
+#include "core/sched/index.h"
 #include "sim/cluster.h"
 
 /* No machine carries more than it has, and no device two containers. */
@@ -43,6 +44,7 @@ void oracle_world(struct cluster *c)
 {
     const struct world *w = c->leader.w;
     const char *bad = world_audit(w);
+    if (!bad) bad = index_audit(w);
     if (bad) cluster_broken(c, "audit: %s", bad);
     for (uint32_t i = 0; i < w->sessions.n; i++) {
         const struct session *s = &w->sessions.v[i];
