@@ -113,9 +113,9 @@ int verb_requeue(int argc, char **argv)
 }
 
 static const char hold_doc[] = "Keep waiting sessions from starting until `rota release`.\v"
-                               "Example:\n  rota hold night";
+                               "Examples:\n  rota hold night";
 static const char release_doc[] = "Let held sessions take their turn.\v"
-                                  "Example:\n  rota release night";
+                                  "Examples:\n  rota release night";
 static const struct argp hold_argp = {NULL, args_pass_input, "SESSION...", hold_doc, args_plain,
                                       0, 0};
 static const struct argp release_argp = {NULL, args_pass_input, "SESSION...", release_doc,
