@@ -77,6 +77,7 @@ void leaving_room(const struct leaving *l, const struct world *w, uint32_t at, s
 {
     const struct gone *g = &l->nodes.v[at];
     node_room_without(&w->nodes.v[at], &g->slots, g->devices, ret);
+    ret->usable = w->rooms.v[at].usable; /* a pass may have closed it */
 }
 
 int64_t leaving_overdrawn(const struct leaving *l, const struct world *w, uint32_t at,

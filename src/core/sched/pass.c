@@ -9,6 +9,7 @@
 #include "core/model/pool.h"
 #include "core/model/wait.h"
 #include "core/sched/frontier.h"
+#include "core/sched/preempt.h"
 #include "core/sched/quota.h"
 #include "core/sched/sched.h"
 #include "core/sched/walk.h"
@@ -95,15 +96,30 @@ static void learn(struct walk *walk, const struct queue_entry *e, const struct s
     frontier_add_now(w, e, bare ? 0 : e->limit_ms);
 }
 
-static bool preempts(struct walk *walk, struct session *s)
+/* Whether anybody at all could be made to go for an entry of this priority. */
+static bool may_preempt(struct walk *walk, int32_t priority)
 {
     if (!walk->g->preempt.enabled || !walk->sink->preempt) return false;
     if (walk->preempts >= PASS_PREEMPTS) return false;
+    if (!walk->floor_known) walk->floor = preempt_floor(walk->w, walk->g->id);
+    walk->floor_known = true;
+    return priority > walk->floor;
+}
+
+static bool preempts(struct walk *walk, struct session *s)
+{
+    struct world *w = walk->w;
+    if (!may_preempt(walk, session_order_priority(s))) return false;
     walk->preempts++;
     walk->searches += 10;
     if (!walk->sink->preempt(walk->sink->arg, s)) return false;
     CHECK(s->state == SESSION_RESERVED);
-    sched_sync(walk->w);
+    sched_sync(w);
+    use_grew(walk, s);
+    if (w->freed.n > 0) { /* the promise that it had */
+        reserve_freed(w);
+        frontier_take(w);
+    }
     return true;
 }
 
@@ -113,17 +129,17 @@ static bool is_promised(const struct walk *walk, const struct queue_entry *e)
 }
 
 /* Of most that come now nobody needs to know more than that they cannot start. */
-static bool is_plain(const struct walk *walk)
+static bool is_plain(struct walk *walk, int32_t priority)
 {
     if (walk->strict) return false;
-    if (walk->g->preempt.enabled && walk->preempts < PASS_PREEMPTS) return false;
+    if (may_preempt(walk, priority)) return false;
     if (walk->undated != 0) return true;
     return walk->ahead >= walk->depth && walk->r->closed.n == 0;
 }
 
-static bool plainly_blocked(const struct walk *walk, const struct queue_entry *e)
+static bool plainly_blocked(struct walk *walk, const struct queue_entry *e)
 {
-    if (!is_plain(walk) || !frontier_now(walk->w, e)) return false;
+    if (!is_plain(walk, e->priority) || !frontier_now(walk->w, e)) return false;
     return walk->ahead >= walk->depth || frontier_ever(walk->w, e, &walk->endless);
 }
 
@@ -186,9 +202,11 @@ enum judgement walk_judge(struct walk *walk, const struct queue_entry *e)
     if (waits || !quota_allows(w, s, NULL)) {
         if (!waits) walk->q->over = true;
         if (promised) give_up_promise(walk);
-        return JUDGED_PASSED_OVER;
+        /* Its limit may be full of those who would go for it. */
+        return !waits && preempts(walk, s) ? JUDGED_PLACED : JUDGED_PASSED_OVER;
     }
     if (!promised) return judge_plain(walk, e, s);
+    if (preempts(walk, s)) return JUDGED_PLACED;
     bool too_many = walk->ahead >= walk->depth; /* the depth became less */
     if (too_many || walk->r->v.v[walk->ahead].look) return backfill_look(walk, e, s);
     walk_passed(walk);
@@ -302,7 +320,7 @@ static bool was_tested(const struct walk *walk, const struct queue_entry *e)
 static bool note(struct walk *walk, const struct queue_entry *e)
 {
     struct queue_mark *mark = &walk->q->marks[walk->q->first + walk->at];
-    if (!is_plain(walk) || is_promised(walk, e)) return false;
+    if (!is_plain(walk, e->priority) || is_promised(walk, e)) return false;
     mark->stamp = frontier_stamp(walk->w, e);
     if (e->parked) mark->stamp = walk->w->stamps.v[e->family];
     bool never = walk->ahead >= walk->depth || (mark->stamp & MARK_EVER) != 0;
@@ -358,7 +376,7 @@ static void skip_known(struct walk *walk)
 {
     const struct pool_queue *q = walk->q;
     uint32_t mask = walk->ahead < walk->depth ? UINT32_MAX : ~MARK_EVER;
-    if (!is_plain(walk)) return;
+    if (walk->at >= q->n || !is_plain(walk, q->v[q->first + walk->at].priority)) return;
     const struct queue_mark *marks = &q->marks[q->first];
     const uint32_t *stamps = walk->w->stamps.v;
     uint32_t at = walk->at, end = next_promised(walk);

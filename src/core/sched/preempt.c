@@ -304,6 +304,19 @@ static bool decide(struct search *x)
     return true;
 }
 
+int32_t preempt_floor(const struct world *w, uint32_t group)
+{
+    int32_t floor = INT32_MAX;
+    VEC_EACH(a, &w->allocs) {
+        if (!a->live || a->revoked) continue;
+        const struct session *s = world_session(w, a->ref.session);
+        CHECK(s != NULL);
+        if (s->state != SESSION_RUNNING || s->group != group || !s->preemptible) continue;
+        if (s->priority < floor) floor = s->priority;
+    }
+    return floor;
+}
+
 bool preempt_decide(const struct world *w, const struct session *s, struct preempt *ret)
 {
     const struct group *g = world_group(w, s->group);

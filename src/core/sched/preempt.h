@@ -16,6 +16,9 @@ struct preempt { /* zeroed is ready */
     VEC(struct place_pick) picks; /* by member: where it will run once they are gone */
 };
 /* False: nobody may be made to go for it, or it would not help. */
+/* The least priority among those of a group who run and are preemptible; INT32_MAX: none.
+ * Who does not queue above it need not ask. */
+int32_t preempt_floor(const struct world *w, uint32_t group);
 bool preempt_decide(const struct world *w, const struct session *s, struct preempt *ret);
 void preempt_done(struct preempt *p);
 

@@ -20,6 +20,8 @@ struct walk {
     uint32_t next, next_ahead, next_n; /* index of the promised one that comes, found when */
     uint32_t depth;      /* how many may be promised room; 0 unless the group backfills */
     uint32_t searches, preempts;
+    int32_t floor;       /* the least priority of those who might be made to go, ... */
+    bool floor_known;    /* ... once somebody asked */
     bool strict;         /* a blocked session holds others back */
     bool later;          /* some were left for the next pass */
     bool shut;           /* the nodes of r->closed are closed in this walk */

@@ -1,7 +1,7 @@
 /* Preemption as it happens: victims told to stop, their room promised, and what becomes of it. */
 #include "harness.h"
 
-#include "base/rng.h"
+#include "core/sched/plan.h"
 
 static void policy(struct lab *l, enum preempt_mode mode, enum preempt_scope scope,
                    int64_t min_runtime_ms)
@@ -356,6 +356,53 @@ static void who_is_not_running_yet_may_go_as_soon_as_it_does(void **state)
     lab_free(l);
 }
 
+/* PRE8: its own sessions of lower priority fill the limit. */
+static void a_limit_is_judged_as_if_they_were_gone(void **state)
+{
+    (void)state;
+    struct lab *l = evict_lab(PREEMPT_TERMINATE);
+    lab_join(l, "n1", 8, 8, 4);
+    lab_limit(l, LEVEL_PROJECT, 1, LIMIT_GPU, 2);
+    uint64_t low = running(l, 2, 0), high = submit(l, 2, 10);
+    EXPECT_STATE(high, RESERVED);
+    EXPECT_STATE(low, STOPPING);
+    uint64_t other = submit(l, 1, 5); /* full: of what stops and of what is promised */
+    EXPECT_STATE(other, PENDING);
+    lab_settle(l);
+    EXPECT_STATE(high, RUNNING);
+    lab_free(l);
+}
+
+/* A head that has a promise does not wait for it when somebody could make room now. */
+static void a_promised_head_preempts_when_it_can(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_BACKFILL);
+    policy(l, PREEMPT_TERMINATE, SCOPE_USER, 10000);
+    lab_join(l, "n1", 8, 8, 1);
+    struct session s = request(1, 0);
+    s.time_limit_ms = 3600000;
+    uint64_t low = lab_run(l, &s);
+    lab_settle(l);
+    s.priority = 10;
+    uint64_t high = lab_run(l, &s);
+    EXPECT_STATE(high, PENDING);
+    assert_non_null(plan_of(l->w, high));
+    lab_tick(l, 10000);
+    EXPECT_STATE(high, RESERVED);
+    assert_null(plan_of(l->w, high));
+    EXPECT_STATE(low, STOPPING);
+    uint64_t next = lab_run(l, &s); /* dated beside what is promised to the other */
+    EXPECT_STATE(next, PENDING);
+    const struct promise *p = plan_of(l->w, next);
+    assert_non_null(p);
+    assert_true(p->at_ms >= world_session(l->w, high)->deadline_ms + 3600000);
+    lab_settle(l);
+    EXPECT_STATE(high, RUNNING);
+    EXPECT_STATE(next, PENDING);
+    lab_free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +421,8 @@ int main(void)
         cmocka_unit_test(requeue_needs_no_old_host),
         cmocka_unit_test(a_stop_ends_what_would_wait_again),
         cmocka_unit_test(a_gang_counts_one_restart),
+        cmocka_unit_test(a_limit_is_judged_as_if_they_were_gone),
+        cmocka_unit_test(a_promised_head_preempts_when_it_can),
         cmocka_unit_test(the_minimum_runtime_ends_at_its_instant),
         cmocka_unit_test(who_is_not_running_yet_may_go_as_soon_as_it_does),
     };

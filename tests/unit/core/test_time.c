@@ -2,7 +2,6 @@
  * nodes is told and forgiven. */
 #include "harness.h"
 
-#include "core/model/pool.h"
 
 static uint64_t bring(struct lab *l, enum member_phase phase)
 {
