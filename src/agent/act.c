@@ -231,7 +231,7 @@ static void carry_out(struct act *a, const struct have *have, const struct plan_
     case PLAN_CREATE: create(a, have, s->ref); break;
     case PLAN_GO: a->driver.ops->go(self, s->ref); break;
     case PLAN_SIGNAL: a->driver.ops->signal(self, s->ref, s->signal_no, s->signal); break;
-    case PLAN_STOP: a->driver.ops->stop(self, s->ref, s->grace_ms); break;
+    case PLAN_STOP: a->driver.ops->stop(self, s->ref, s->grace_ms, s->preempted); break;
     case PLAN_CLEAN: clean(a, have, s->ref); break;
     }
 }

@@ -238,12 +238,13 @@ static void op_go(void *self, struct member_ref ref)
     crun_next(m);
 }
 
-static void op_stop(void *self, struct member_ref ref, int64_t grace_ms)
+static void op_stop(void *self, struct member_ref ref, int64_t grace_ms, bool preempted)
 {
     struct crun_member *m = crun_find(self, ref);
     if (!m || (m->stop && grace_ms >= m->stop_grace_ms)) return;
     m->stop = true;
     m->stop_grace_ms = grace_ms;
+    m->stop_preempted = preempted;
     m->stop_sent = false;
     crun_next(m);
 }

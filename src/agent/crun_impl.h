@@ -33,6 +33,7 @@ struct crun_member {
     bool go, stop, clean;       /* wished */
     bool go_sent, stop_sent;    /* ... and said on this connection */
     int64_t stop_grace_ms;
+    bool stop_preempted;        /* it makes room for another */
     bool busy;                  /* a job is on the workers */
     enum crun_job_kind job;     /* wanted next; 0: none */
     char why[128];              /* for CRUN_BURY */

@@ -153,7 +153,7 @@ void crun_next(struct crun_member *m)
         return;
     }
     if (m->stop && !m->stop_sent) {
-        struct shim_stop s = {m->stop_grace_ms};
+        struct shim_stop s = {.grace_ms = m->stop_grace_ms, .preempted = m->stop_preempted};
         m->stop_sent = crun_send(m, SHIM_STOP, &s, sizeof(s));
         crun_stop_said(m);
         set_phase(m, MEMBER_STOPPING);

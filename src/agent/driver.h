@@ -63,7 +63,8 @@ struct driver_ops {
      * has changed. */
     int (*create)(void *self, const struct container_spec *spec, struct err *err);
     void (*go)(void *self, struct member_ref ref);      /* opens the start barrier */
-    void (*stop)(void *self, struct member_ref ref, int64_t grace_ms); /* TERM, grace, KILL */
+    /* TERM, grace, KILL.  Preempted: the job is told until when it may go on. */
+    void (*stop)(void *self, struct member_ref ref, int64_t grace_ms, bool preempted);
     void (*signal)(void *self, struct member_ref ref, uint32_t no, int signum);
     /* The manager has committed the end (or never wanted it): remove all traces
      * but the logs.  Running members are killed first. */

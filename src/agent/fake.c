@@ -235,11 +235,12 @@ static void fake_go(void *self, struct member_ref ref)
     changed(f);
 }
 
-static void fake_stop(void *self, struct member_ref ref, int64_t grace_ms)
+static void fake_stop(void *self, struct member_ref ref, int64_t grace_ms, bool preempted)
 {
     struct fake *f = self;
     struct fake_member *m = member_of(f, ref);
     (void)grace_ms; /* nothing here catches SIGTERM */
+    (void)preempted;
     if (m == NULL || m->report.phase == MEMBER_EXITED || m->report.phase == MEMBER_FAILED) return;
     if (m->report.phase == MEMBER_RUNNING) {
         finish(m, 128 + SIGTERM, SIGTERM);

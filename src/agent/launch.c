@@ -5,6 +5,7 @@
 #include "agent/launch.h"
 #include "base/check.h"
 #include "base/fmt.h"
+#include "wire/shim.h"
 
 #define SHM_PER_GPU (8 * FMT_GIB)
 #define PIDS_MAX 8192
@@ -144,6 +145,7 @@ static void env_make(const struct body *b, struct member_ref ref, struct launch 
     env_add(env, "ROTA_SESSION_NAME", name);
     env_num(env, "ROTA_ATTEMPT", ref.attempt);
     env_num(env, "ROTA_RESTART_COUNT", b->sync.restarts);
+    env_add(env, "ROTA_PREEMPT_DEADLINE", "/dev/" SHIM_PREEMPT_NAME);
     if (b->sync.array) {
         session_id_format(b->sync.array, id);
         env_add(env, "ROTA_ARRAY", id);

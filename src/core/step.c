@@ -163,6 +163,7 @@ static struct member_want want_of(const struct session *s, const struct alloc *a
     if (s->state == SESSION_STOPPING) {
         want.act = WANT_STOP;
         want.grace_ms = s->grace_ms;
+        want.preempted = s->outcome == OUTCOME_PREEMPTED;
     } else if (s->members == 1 || s->state >= SESSION_READY) {
         want.act = WANT_RUN; /* who is alone waits for nobody */
     }

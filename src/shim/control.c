@@ -140,7 +140,8 @@ static void take(struct super *s, char kind, const char *data, size_t n)
         super_go(s);
         break;
     case SHIM_STOP:
-        if (shim_payload(&stop, sizeof(stop), data, n)) super_stop(s, stop.grace_ms);
+        if (!shim_payload(&stop, sizeof(stop), data, n)) break;
+        super_stop(s, stop.grace_ms, stop.preempted != 0);
         break;
     case SHIM_SIGNAL:
         if (shim_payload(&sig, sizeof(sig), data, n)) super_signal(s, sig.no, sig.signum);

@@ -95,7 +95,7 @@ static void on_time(struct super *s)
         !s->life.timed_out) {
         s->life.timed_out = true;
         super_life(s, NULL);
-        super_stop(s, s->conf.grace_ms);
+        super_stop(s, s->conf.grace_ms, false);
     }
     if (s->kill_at_ms && now >= s->kill_at_ms) {
         s->kill_at_ms = 0;
@@ -206,7 +206,7 @@ static int adopt(struct super *s, struct err *err)
     if (s->phase == SUPER_RUNNING) super_go_again(s);
     int out = reopen(s->life.pid, 1), err_stream = reopen(s->life.pid, 2);
     rc = log_start(&s->log, s->dir, out, err_stream, false, err);
-    if (rc == 0 && s->life.timed_out) super_stop(s, s->conf.grace_ms);
+    if (rc == 0 && s->life.timed_out) super_stop(s, s->conf.grace_ms, false);
     return rc;
 }
 

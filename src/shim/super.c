@@ -1,5 +1,6 @@
 /* shim/super.c - the supervisor's steps: create, hold, start, stop, end.
  * docs/spec/node.md */
+#include "shim/notice.h"
 #include "shim/super.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -291,7 +292,7 @@ void super_ready(struct super *s)
 
 /* ---- stop and signals ---- */
 
-void super_stop(struct super *s, int64_t grace_ms)
+void super_stop(struct super *s, int64_t grace_ms, bool preempted)
 {
     if (s->phase == SUPER_ENDED) return;
     if (s->phase < SUPER_STARTING) {
@@ -301,9 +302,14 @@ void super_stop(struct super *s, int64_t grace_ms)
     if (grace_ms < 0) grace_ms = 0;
     if (grace_ms > INT32_MAX) grace_ms = INT32_MAX;
     int64_t at = proc_boot_ms() + grace_ms;
+    bool sooner = !s->stopping || at < s->kill_at_ms;
+    if (preempted && sooner) { /* before the signal, whose handler may look for it */
+        int64_t until_ms = proc_wall_us() / 1000 + grace_ms;
+        (void)notice_preempt((pid_t)s->life.pid, s->pidfd, until_ms / 1000);
+    }
     /* One that is starting gets it when it can hear. */
     if (!s->stopping && s->phase == SUPER_RUNNING) proc_signal(s->pidfd, SIGTERM);
-    if (!s->stopping || at < s->kill_at_ms) s->kill_at_ms = at;
+    if (sooner) s->kill_at_ms = at;
     s->stopping = true;
 }
 
@@ -313,7 +319,7 @@ void super_signal(struct super *s, uint32_t no, int signum)
     if (signum < 1 || signum > 64) return;
     s->life.signal_done = no;
     super_life(s, NULL); /* before the act: better once too few than twice */
-    if (signum == SIGKILL) super_stop(s, 0);
+    if (signum == SIGKILL) super_stop(s, 0, false);
     else proc_signal(s->pidfd, signum);
     struct shim_hello h = {SHIM_PROTO, no, super_state(s)};
     control_tell(s, SHIM_HELLO, &h, sizeof(h));

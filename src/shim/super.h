@@ -63,7 +63,7 @@ void super_created(struct super *s);  /* the runtime's create has ended */
 void super_go(struct super *s);
 void super_go_again(struct super *s); /* adopted after go: the barrier may still be shut */
 void super_ready(struct super *s);    /* init says that the job has begun */
-void super_stop(struct super *s, int64_t grace_ms);
+void super_stop(struct super *s, int64_t grace_ms, bool preempted);
 void super_signal(struct super *s, uint32_t no, int signum);
 void super_fail(struct super *s, const char *text);
 void super_finish(struct super *s);   /* the container is gone: the record of its end */

@@ -49,7 +49,12 @@ struct shim_created {
     int64_t pid;   /* of the container's init, in the host's pid namespace */
     uint64_t start; /* its start time in clock ticks since boot: pids are used again */
 };
-struct shim_stop { int64_t grace_ms; };
+struct shim_stop {
+    int64_t grace_ms;
+    uint32_t preempted; /* it makes room for another: the job is told until when */
+};
+/* In the container's /dev: until when, as a second of the wall clock. */
+#define SHIM_PREEMPT_NAME "rota-preempt-deadline"
 struct shim_signal { uint32_t no; int32_t signum; };
 struct shim_resize { uint16_t rows, cols; };
 struct shim_code { int32_t code; char text[112]; }; /* text: why it could not run, or "" */

@@ -113,6 +113,7 @@ static const struct wire_field want_fields[] = {
     WIRE_F_U32(struct member_want, signal_no, "signal_no", OMIT),
     WIRE_F_I32(struct member_want, signal, "signal", OMIT, .min = 0, .max = 64),
     WIRE_F_I64(struct member_want, grace_ms, "grace_ms", OMIT, .min = 0, .max = INT64_MAX),
+    WIRE_F_BOOL(struct member_want, preempted, "preempted", OMIT),
 };
 static const struct wire_table want_table = WIRE_TABLE("want", struct member_want, want_fields);
 

@@ -46,6 +46,7 @@ static void plan_wanted(const struct member_want *want, const struct member_repo
         if (!have) return; /* gone, or never begun: the next report says so */
         add(out, PLAN_STOP, want); /* again while it stops: the grace may have shrunk */
         out->steps.v[out->steps.n - 1].grace_ms = want->grace_ms;
+        out->steps.v[out->steps.n - 1].preempted = want->preempted;
         return;
     }
     if (!have) {

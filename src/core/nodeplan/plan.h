@@ -63,6 +63,7 @@ struct member_want {
     uint32_t signal_no; /* 0: none wished yet; numbered, each done once */
     int32_t signal;
     int64_t grace_ms;   /* for WANT_STOP */
+    bool preempted;     /* for WANT_STOP: it makes room for another */
 };
 
 enum plan_act {
@@ -79,6 +80,7 @@ struct plan_step {
     uint32_t signal_no;
     int32_t signal;
     int64_t grace_ms;
+    bool preempted;
 };
 struct plan { VEC(struct plan_step) steps; };
 

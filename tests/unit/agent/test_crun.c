@@ -126,7 +126,7 @@ static void a_bare_sleep_dies_at_once(void **state)
     rig.driver.ops->go(rig.driver.self, s.ref);
     rig_until(&rig, s.ref, MEMBER_RUNNING);
     int64_t from = net_now_ms();
-    rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 30000, false);
     struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
     assert_int_equal(m.end.signal, SIGTERM);
     assert_true(net_now_ms() - from < rig_ms(2000));
@@ -141,7 +141,7 @@ static void a_trap_runs_in_its_grace(void **state)
     rig_create(&rig, &s);
     rig.driver.ops->go(rig.driver.self, s.ref);
     rig_until_said(&rig, s.ref, "ready");
-    rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 30000, false);
     struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
     assert_int_equal(m.end.exit_code, 5);
     expect_output(s.ref, 'o', "ready\nsaving\n");
@@ -157,8 +157,8 @@ static void who_ignores_term_is_killed_at_the_grace(void **state)
     rig.driver.ops->go(rig.driver.self, s.ref);
     rig_until_said(&rig, s.ref, "ready");
     int64_t from = net_now_ms();
-    rig.driver.ops->stop(rig.driver.self, s.ref, 60000);
-    rig.driver.ops->stop(rig.driver.self, s.ref, 150); /* a shorter grace counts */
+    rig.driver.ops->stop(rig.driver.self, s.ref, 60000, false);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 150, false); /* a shorter grace counts */
     struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
     assert_int_equal(m.end.signal, SIGKILL);
     assert_in_range(net_now_ms() - from, 150, rig_ms(3000));
@@ -172,7 +172,7 @@ static void a_stop_before_the_start_ends_it_unrun(void **state)
     struct container_spec s = rig_spec(&rig, argv);
     rig_create(&rig, &s);
     rig_until(&rig, s.ref, MEMBER_READY);
-    rig.driver.ops->stop(rig.driver.self, s.ref, 1000);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 1000, false);
     struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
     assert_int_equal(m.phase, MEMBER_FAILED);
     assert_string_equal(m.end.detail, "stopped before it started");

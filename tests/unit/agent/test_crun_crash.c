@@ -49,7 +49,7 @@ static void an_agent_that_restarts_finds_what_runs(void **state)
     struct member_report m = {0};
     assert_true(rig_report(&rig, s.ref, &m)); /* at once, without a turn of the loop */
     assert_int_equal(m.phase, MEMBER_RUNNING);
-    rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 30000, false);
     assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.exit_code, 7);
     expect_output(s.ref, "ready\nend\n");
     rig_clean(&rig, s.ref);
@@ -208,7 +208,7 @@ static void a_lost_supervisor_of_what_runs_is_replaced(void **state)
     struct member_report m;
     assert_true(rig_report(&rig, s.ref, &m));
     assert_int_equal(m.phase, MEMBER_RUNNING);
-    rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 30000, false);
     m = rig_until(&rig, s.ref, MEMBER_EXITED);
     assert_int_equal(m.end.exit_code, 7);
     /* No line is lost but what one read held. */
@@ -233,7 +233,7 @@ static void a_stop_outlives_the_supervisor_that_heard_it(void **state)
     (void)state;
     struct container_spec s = start("trap '' TERM; echo ready; while :; do sleep 0.02; done");
     rig_until_said(&rig, s.ref, "ready");
-    rig.driver.ops->stop(rig.driver.self, s.ref, 300);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 300, false);
     rig_kill_shim(&rig, s.ref);
     struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
     if (m.end.signal != SIGKILL && m.end.exit_code != -1)
@@ -250,7 +250,7 @@ static void a_supervisor_lost_together_with_the_agent_is_replaced(void **state)
     rig_kill_shim(&rig, s.ref);
     rig_start_agent(&rig);
     assert_int_equal(rig_until(&rig, s.ref, MEMBER_RUNNING).phase, MEMBER_RUNNING);
-    rig.driver.ops->stop(rig.driver.self, s.ref, 30000);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 30000, false);
     assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.exit_code, 7);
     rig_clean(&rig, s.ref);
 }
@@ -474,7 +474,7 @@ static void a_hung_supervisor_is_overruled(void **state)
     rig_until_said(&rig, s.ref, "ready");
     pid_t shim = (pid_t)rig_memo(&rig, s.ref, "life", "shim_pid");
     assert_int_equal(kill(shim, SIGSTOP), 0);
-    rig.driver.ops->stop(rig.driver.self, s.ref, 10);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 10, false);
     struct member_report r = rig_until(&rig, s.ref, MEMBER_EXITED);
     assert_int_equal(r.phase, MEMBER_EXITED);
     rig_clean(&rig, s.ref);

@@ -111,7 +111,7 @@ static void what_is_frozen_ends_too(void **state)
     bool v2 = groups.version == CGROUP_V2;
     file_of(&groups, "freezer", v2 ? "cgroup.freeze" : "freezer.state", path);
     assert_int_equal(file_put(AT_FDCWD, path, v2 ? "1" : "FROZEN", NULL), 0);
-    rig.driver.ops->stop(rig.driver.self, s.ref, 0);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 0, false);
     assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.signal, SIGKILL);
     rig_clean(&rig, s.ref);
 }

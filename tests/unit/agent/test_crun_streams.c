@@ -324,7 +324,7 @@ static void the_end_of_the_container_ends_its_commands(void **state)
     struct client c;
     client_start(&c, s.ref, argv, false);
     client_until_said(&c, "on");
-    rig.driver.ops->stop(rig.driver.self, s.ref, 1000);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 1000, false);
     client_until_end(&c);
     assert_int_equal(c.end.exit_code, 137);
     client_done(&c);
@@ -389,7 +389,7 @@ static void much_input_waits_for_a_slow_job_and_a_stop_does_not(void **state)
         rc = rig.driver.ops->attach_input(rig.driver.self, s.ref, CARRY_STDIN, block, sizeof(block),
                                           &err);
     assert_int_equal(rc, ERR_UNAVAILABLE); /* bounded, not swallowed */
-    rig.driver.ops->stop(rig.driver.self, s.ref, 10000);
+    rig.driver.ops->stop(rig.driver.self, s.ref, 10000, false);
     assert_int_equal(rig_until(&rig, s.ref, MEMBER_EXITED).end.signal, SIGTERM);
     rig_clean(&rig, s.ref);
 }

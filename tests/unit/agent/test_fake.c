@@ -105,7 +105,7 @@ static void stop_and_signal(void **state)
     (void)state;
     fixture_init(&f);
     create(&f, 1, "sleep:100000", 0);
-    f.d.ops->stop(f.d.self, (struct member_ref){1, 1, 0}, 0);
+    f.d.ops->stop(f.d.self, (struct member_ref){1, 1, 0}, 0, false);
     assert_int_equal(get(&f, 1).phase, MEMBER_FAILED); /* it never ran */
     create(&f, 2, "sleep:100000", 0);
     f.d.ops->go(f.d.self, (struct member_ref){2, 1, 0});
@@ -114,7 +114,7 @@ static void stop_and_signal(void **state)
     f.d.ops->signal(f.d.self, (struct member_ref){2, 1, 0}, 1, 9); /* the same number: done */
     assert_int_equal(get(&f, 2).phase, MEMBER_RUNNING);
     assert_int_equal(get(&f, 2).signal_done, 1);
-    f.d.ops->stop(f.d.self, (struct member_ref){2, 1, 0}, 1000);
+    f.d.ops->stop(f.d.self, (struct member_ref){2, 1, 0}, 1000, false);
     assert_int_equal(get(&f, 2).end.signal, 15);
     create(&f, 3, "sleep:100000", 3); /* a time limit */
     f.d.ops->go(f.d.self, (struct member_ref){3, 1, 0});

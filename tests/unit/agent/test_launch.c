@@ -78,6 +78,7 @@ static void one_member(void **state)
     expect_env(&l, "ROTA_SESSION_NAME", "my.job");
     expect_env(&l, "ROTA_ATTEMPT", "2");
     expect_env(&l, "ROTA_RESTART_COUNT", "1");
+    expect_env(&l, "ROTA_PREEMPT_DEADLINE", "/dev/rota-preempt-deadline");
     expect_env(&l, "ROTA_RANK", "0"); /* ours, whatever the session says */
     expect_env(&l, "ROTA_NODES", "1");
     expect_env(&l, "ROTA_MASTER_ADDR", "127.0.0.1");

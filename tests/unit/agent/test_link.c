@@ -239,7 +239,7 @@ static void a_change_takes_the_slot_of_a_call_that_failed(void **state)
     wait_phase(&f, 7, MEMBER_RUNNING);
     request(&f, 2); /* 1: the poll, 2: what came about meanwhile */
     assert_non_null(f.held[1]);
-    f.d.ops->stop(f.d.self, (struct member_ref){7, 1, 0}, 0);
+    f.d.ops->stop(f.d.self, (struct member_ref){7, 1, 0}, 0, false);
     wait_phase(&f, 7, MEMBER_EXITED);
     bool never = false;
     net_loop_run_until(f.loop, &never, 20); /* its change is told, and finds no slot */
