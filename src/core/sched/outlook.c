@@ -274,16 +274,37 @@ static bool promised_to(const struct promises *book, const struct line *line, ui
     return false;
 }
 
+/* The line without the viewer's own promise, which is all that sets it apart. */
+static void without_own(struct promises *book, const struct world *w, const struct line *line,
+                        const struct session *viewer)
+{
+    VEC_CLEAR(&book->scratch.segs);
+    VEC_RESERVE(&book->scratch.segs, line->timeline.segs.n);
+    memcpy(book->scratch.segs.v, line->timeline.segs.v,
+           line->timeline.segs.n * sizeof(*line->timeline.segs.v));
+    book->scratch.segs.n = line->timeline.segs.n;
+    book->scratch.tangled = false;
+    VEC_EACH(p, &line->promised) {
+        if (p->session != viewer->id || p->hold.until_ms <= w->now_ms) continue;
+        struct hold rest = ahead(line, &p->hold, w->now_ms);
+        timeline_release(&book->scratch, &rest);
+    }
+}
+
 const struct timeline *outlook_line(struct promises *book, const struct world *w, uint32_t node,
                                     const struct session *viewer)
 {
     grow(book, w);
     struct line *line = &book->lines.v[node - 1];
     bring_up(book, w, node);
-    bool own = viewer && (promised_to(book, line, viewer->id) || line->kept ||
-                          reserved_for(w, line, viewer));
-    if (!own) return &line->timeline;
-    make(w, node, line, viewer, &book->scratch);
+    bool apart = viewer && (promised_to(book, line, viewer->id) || line->kept ||
+                            reserved_for(w, line, viewer));
+    if (!apart) return &line->timeline;
+    if (line->kept || line->reserved.n > 0 || line->clamped || line->timeline.tangled) {
+        make(w, node, line, viewer, &book->scratch);
+    } else {
+        without_own(book, w, line, viewer);
+    }
     return &book->scratch;
 }
 
