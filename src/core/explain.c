@@ -119,6 +119,23 @@ static void put_missing(const struct world *w, const struct why *why, struct str
     }
 }
 
+/* What is kept there for others while it would run. */
+static void put_reserved(const struct world *w, const struct session *s, const struct why *why,
+                         struct strbuf *out)
+{
+    VEC_EACH(r, &w->reservations) {
+        int64_t in_ms = r->start_ms - w->now_ms;
+        bool there = false, late = s->time_limit_ms > 0 && in_ms >= s->time_limit_ms;
+        for (uint32_t i = 0; i < r->n_parts; i++) {
+            there = there || r->parts[i].node == why->nearest_node;
+        }
+        if (!there || late || reservation_admits(r, s)) continue;
+        strbuf_fmt(out, "; r%u keeps room there for others ", r->id);
+        strbuf_puts(out, in_ms > 0 ? "in " : "for ");
+        fmt_duration(out, in_ms > 0 ? in_ms : r->end_ms - w->now_ms);
+    }
+}
+
 static void put_count(struct strbuf *out, uint32_t n, const char *what, bool *first)
 {
     if (n == 0) return;
@@ -146,6 +163,7 @@ static void put_no_capacity(const struct world *w, const struct session *s, cons
     else if (filtered == why->nodes) strbuf_fmt(out, "no node of group %s is what it asks", group);
     else if (filtered > 0) strbuf_fmt(out, "no node that it asks for takes new work now");
     else strbuf_fmt(out, "no node of group %s takes new work now", group);
+    put_reserved(w, s, why, out);
     strbuf_fmt(out, " (%u node%s: ", why->nodes, why->nodes == 1 ? "" : "s");
     bool first = true;
     put_count(out, why->busy, "busy", &first);

@@ -17,6 +17,8 @@ static const struct wire_field fields[] = {
     WIRE_F_LIST(struct snapshot_rows, nodes, "nodes", &wire_row_node, WORLD_NODES_MAX),
     WIRE_F_LIST(struct snapshot_rows, sessions, "sessions", &wire_row_session, WORLD_SESSIONS_MAX),
     WIRE_F_LIST(struct snapshot_rows, allocs, "allocs", &wire_row_alloc, 1 << 24),
+    WIRE_F_LIST(struct snapshot_rows, reservations, "reservations", &wire_row_reservation,
+                WORLD_RESERVATIONS_MAX, .flags = WIRE_OMIT),
 };
 const struct wire_table wire_snapshot =
     WIRE_TABLE("snapshot", struct snapshot_rows, fields, .version = 1, .max_bytes = SNAPSHOT_MAX);
@@ -32,6 +34,7 @@ void snapshot_take(const struct world *w, int64_t wall_ms, struct snapshot_rows 
     VEC_EACH(x, &w->nodes) if (x->name[0]) VEC_PUSH(&s.nodes, *x);
     VEC_EACH(x, &w->sessions) if (x->id) VEC_PUSH(&s.sessions, *x);
     VEC_EACH(x, &w->allocs) if (x->live) VEC_PUSH(&s.allocs, *x);
+    VEC_EACH(x, &w->reservations) VEC_PUSH(&s.reservations, *x);
     *ret = s;
 }
 
@@ -52,6 +55,7 @@ static int put_rows(const struct snapshot_rows *s, struct world *w, struct err *
     PUT(s->nodes, world_put_node)
     PUT(s->sessions, world_put_session)
     PUT(s->allocs, world_put_alloc)
+    PUT(s->reservations, world_put_reservation)
     return 0;
 }
 

@@ -17,6 +17,7 @@ struct snapshot_rows {
     VEC(struct node) nodes;
     VEC(struct session) sessions; /* live */
     VEC(struct alloc) allocs;
+    VEC(struct reservation) reservations;
 };
 extern const struct wire_table wire_snapshot;
 

@@ -109,6 +109,9 @@ static void others_keep_off(void **state)
     assert_int_equal(lab_state(l, brief), SESSION_ALLOCATED);
     assert_int_equal(lab_state(l, lengthy), SESSION_PENDING);
     assert_int_equal(lab_state(l, owner), SESSION_ALLOCATED);
+    lab_expect_why(l, lengthy, WHY_NO_CAPACITY,
+                   "needs 1 more GPU: n1 has 0 of 2 free, 1 asked; r1 keeps room there for others "
+                   "in 1 h (1 node: 1 busy); place 1 of 1 in the queue");
     lab_restart(l);
     lab_report(l, node);
     lab_tick(l, MINUTE);
