@@ -176,6 +176,60 @@ static void the_owner_finds_it(void **state)
     lab_free(l);
 }
 
+/* They wait side by side when it is made, and again when it is removed. */
+static void who_waits_already(void **state)
+{
+    (void)state;
+    for (int removed = 0; removed < 2; removed++) {
+        struct lab *l = lab_new(BLOCKED_SKIP);
+        lab_join(l, "n1", 8, 8, 1);
+        uint64_t first = runs(l, 1, 1, 5), other = runs(l, 1, 1, 100), owner = runs(l, 2, 1, 0);
+        struct event ev = asks(l, 10, 30, 1);
+        uint32_t id = reserved(l, &ev);
+        if (removed) {
+            lab_step(l, &(struct event){.kind = EVENT_UNRESERVE, .actor = 1,
+                                        .u.unreserve = {id}});
+        }
+        lab_stop(l, first, 0);
+        lab_settle(l);
+        assert_int_equal(lab_state(l, other), removed ? SESSION_RUNNING : SESSION_PENDING);
+        assert_int_equal(lab_state(l, owner), removed ? SESSION_PENDING : SESSION_RUNNING);
+        lab_free(l);
+    }
+}
+
+static void who_ends_before_it_passes(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_SKIP);
+    lab_join(l, "n1", 8, 8, 1);
+    struct event ev = asks(l, 60, 30, 1);
+    (void)reserved(l, &ev);
+    uint64_t lengthy = runs(l, 1, 1, 61), brief = runs(l, 1, 1, 60);
+    assert_int_equal(lab_state(l, lengthy), SESSION_PENDING);
+    assert_int_equal(lab_state(l, brief), SESSION_ALLOCATED);
+    lab_free(l);
+}
+
+static void what_is_free_stays_usable(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_SKIP);
+    lab_join(l, "n1", 8, 8, 1);
+    uint32_t busy = lab_join(l, "n2", 8, 8, 1);
+    struct session req = lab_request(1, 1, 1, 1);
+    req.time_limit_ms = 10 * MINUTE;
+    req.where.node = l->nodes[busy].id;
+    lab_run(l, &req);
+    struct event ev = asks(l, 10, 30, 1);
+    uint32_t id = reserved(l, &ev);
+    assert_int_equal(world_reservation(l->w, id)->parts[0].node, l->nodes[busy].id);
+    id = reserved(l, &ev);
+    assert_int_equal(world_reservation(l->w, id)->parts[0].node, l->nodes[0].id);
+    assert_int_equal(lab_step(l, &ev), VERDICT_IMPOSSIBLE);
+    lab_free(l);
+}
+
 /* What the owner runs there is part of what is reserved, not beside it. */
 static void what_the_owner_holds_counts(void **state)
 {
@@ -235,6 +289,8 @@ int main(void)
         cmocka_unit_test(refusals),         cmocka_unit_test(others_keep_off),
         cmocka_unit_test(over_by_time),     cmocka_unit_test(the_owner_finds_it),
         cmocka_unit_test(what_the_owner_holds_counts), cmocka_unit_test(beside_promises),
+        cmocka_unit_test(who_waits_already), cmocka_unit_test(who_ends_before_it_passes),
+        cmocka_unit_test(what_is_free_stays_usable),
     };
     return RUN(tests);
 }
