@@ -3,8 +3,8 @@
  * A promise keeps named devices, cpu and memory on named nodes for a session from an
  * instant on for as long as its time limit says.  It is computed from the time limits of
  * what runs; what runs without a limit runs for ever and is never promised.  A session
- * past its limit still holds: it ends at now + 1 at the earliest.  One-off reservations
- * (`rota reserve`) are promises with a beginning and an end of their own.
+ * past its limit still holds: it ends at now + 1 at the earliest.  Reservations
+ * (model/reservation.h) take room as promises do, from all but their owner.
  *
  * Promises belong to the life of a manager; they are not stored.  Everything here is
  * exact: compare tests/unit/core/test_plan_*.  docs/spec/scheduling.md, "One pass" */
@@ -16,8 +16,7 @@
 #define PLAN_NEVER INT64_MAX
 
 struct promise {
-    uint64_t session;         /* 0: of a reservation */
-    uint32_t reservation;
+    uint64_t session;
     int64_t at_ms, end_ms;    /* [at, end); end PLAN_NEVER: no limit */
     int64_t first_ms;         /* the first instant that it was ever promised */
     VEC(struct place_pick) picks; /* by member */

@@ -182,8 +182,7 @@ void naive_window(const struct world *w, uint32_t node, const struct session *s,
 static bool may_use(const struct world *w, const struct session *s, uint32_t node)
 {
     const struct room *r = &w->rooms.v[node - 1];
-    if (r->group != s->group || !r->usable) return false;
-    return true;
+    return r->group == s->group && r->usable && place_hosts_at(w, s, node - 1);
 }
 
 /* Whether something comes free at this very instant. */
