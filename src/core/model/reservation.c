@@ -80,6 +80,18 @@ bool reservation_covers(const struct reservation *r, const struct reservation_pa
     return part->devices != 0 ? (part->devices & devices) != 0 : s->id > r->since;
 }
 
+bool reservation_succeeds(const struct world *w, const struct alloc *a, const struct session *s)
+{
+    const struct session *holder = world_session(w, a->ref.session);
+    VEC_EACH(r, &w->reservations) {
+        for (uint32_t i = 0; i < r->n_parts; i++) {
+            if (r->parts[i].node != a->node || !holder || reservation_admits(r, s)) continue;
+            if (reservation_covers(r, &r->parts[i], holder, a->devices)) return true;
+        }
+    }
+    return false;
+}
+
 bool reservation_favours(const struct world *w, const struct session *s)
 {
     VEC_EACH(r, &w->reservations) if (reservation_admits(r, s)) return true;

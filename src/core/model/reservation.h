@@ -34,6 +34,7 @@ struct reservation {
 
 struct world;
 struct session;
+struct alloc;
 
 struct reservation *world_reservation(const struct world *w, uint32_t id); /* NULL: none */
 /* Loading, and on_reserve: keeps the order of ids.  False: double id, values out of range. */
@@ -44,6 +45,8 @@ bool reservation_admits(const struct reservation *r, const struct session *s);
 /* Whether what the session holds on the part's node, with these devices, is part of it. */
 bool reservation_covers(const struct reservation *r, const struct reservation_part *part,
                         const struct session *s, uint32_t devices);
+/* Whether somebody else's reservation takes over what the row holds once it is gone. */
+bool reservation_succeeds(const struct world *w, const struct alloc *a, const struct session *s);
 /* Whether some reservation is there for this session: it then sees more room than others. */
 bool reservation_favours(const struct world *w, const struct session *s);
 /* The next instant after now at which one begins or ends; INT64_MAX: none. */

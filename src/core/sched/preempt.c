@@ -50,7 +50,7 @@ static void promised_room(struct search *x, uint32_t at)
     t.tangled = line->tangled;
     for (struct alloc *a = world_allocs_of_node(w, &w->nodes.v[at]); a && !t.tangled;
          a = world_next_of_node(w, a)) {
-        if (!leaving_has(&x->leaving, w, a)) continue;
+        if (!leaving_has(&x->leaving, w, a) || reservation_succeeds(w, a, x->s)) continue;
         struct hold hold = {.from_ms = w->now_ms, .until_ms = a->end_ms, .slots = a->slots,
                             .devices = a->devices & node_healthy_devices(&w->nodes.v[at])};
         if (hold.until_ms <= w->now_ms) hold.until_ms = w->now_ms + 1;

@@ -176,6 +176,36 @@ static void the_owner_finds_it(void **state)
     lab_free(l);
 }
 
+/* To make the owner's sessions leave would help nobody else: what they held is kept. */
+static void nobody_is_evicted_for_it(void **state)
+{
+    (void)state;
+    for (int reserve = 0; reserve < 2; reserve++) {
+        struct lab *l = lab_new(BLOCKED_SKIP);
+        struct event put = {.kind = EVENT_GROUP_PUT, .actor = 1};
+        put.u.group = *world_group(l->w, 1);
+        put.u.group.preempt = (struct preempt_policy){.enabled = true, .mode = PREEMPT_TERMINATE,
+                                                      .scope = SCOPE_GROUP,
+                                                      .order = VICTIM_NEWEST};
+        assert_int_equal(lab_step(l, &put), VERDICT_OK);
+        uint32_t node = lab_join(l, "n1", 8, 8, 0);
+        struct event ev = asks(l, 0, 60, 0);
+        ev.u.reserve.reservation.slots = lab_slots(6, 4, 0);
+        if (reserve) (void)reserved(l, &ev);
+        struct session req = lab_request(1, 6, 1, 0);
+        req.user = 2;
+        req.preemptible = true;
+        uint64_t owner = lab_run(l, &req);
+        lab_say(l, node, owner, 0, MEMBER_RUNNING);
+        req.user = 1;
+        req.priority = 90;
+        uint64_t other = lab_run(l, &req);
+        assert_int_equal(lab_state(l, owner), reserve ? SESSION_RUNNING : SESSION_STOPPING);
+        assert_int_equal(lab_state(l, other), reserve ? SESSION_PENDING : SESSION_RESERVED);
+        lab_free(l);
+    }
+}
+
 /* They wait side by side when it is made, and again when it is removed. */
 static void who_waits_already(void **state)
 {
@@ -291,6 +321,7 @@ int main(void)
         cmocka_unit_test(what_the_owner_holds_counts), cmocka_unit_test(beside_promises),
         cmocka_unit_test(who_waits_already), cmocka_unit_test(who_ends_before_it_passes),
         cmocka_unit_test(what_is_free_stays_usable),
+        cmocka_unit_test(nobody_is_evicted_for_it),
     };
     return RUN(tests);
 }
