@@ -1,4 +1,5 @@
 /* Instants: known ones, ends of ranges, and a calendar against the C library's. */
+#include <stdlib.h>
 #include <time.h>
 
 #include "test.h"
@@ -25,6 +26,19 @@ static void known_instants(void **state)
         wire_time_format(ms, text);
         assert_string_equal(text, rows[i].printed ? rows[i].printed : rows[i].text);
     }
+}
+
+/* A machine somewhere else writes and reads the same. */
+static void clk7_no_local_time(void **state)
+{
+    static const char *const zones[] = {"Asia/Seoul", "America/St_Johns", "XST-14"};
+    for (size_t i = 0; i < ARRAY_LEN(zones); i++) {
+        assert_int_equal(setenv("TZ", zones[i], 1), 0);
+        tzset();
+        known_instants(state);
+    }
+    assert_int_equal(unsetenv("TZ"), 0);
+    tzset();
 }
 
 static void refused(void **state)
@@ -76,7 +90,7 @@ static void the_calendar_agrees_with_libc(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_instants),
+        cmocka_unit_test(known_instants), cmocka_unit_test(clk7_no_local_time),
         cmocka_unit_test(refused),
         cmocka_unit_test(the_calendar_agrees_with_libc),
     };
