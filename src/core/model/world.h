@@ -55,7 +55,10 @@ struct pool_queue {
 struct family_point {
     int64_t cpu, mem, limit_ms;
     bool woken;     /* a node was freed that could change this */
-    uint64_t after; /* only behind the endless promise of this session; 0: anywhere */
+    uint64_t after; /* only behind the endless promise of this session; 0: anywhere ... */
+    int32_t priority; /* ... else what is promised before this place in the queue counts, too */
+    int64_t rank;
+    uint64_t seq;
 };
 #define FAMILY_POINTS 16u
 

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "core/model/order.h"
+#include "core/model/pool.h"
 #include "core/sched/plan.h"
 
 static struct family *family_at(const struct world *w, uint32_t id)
@@ -176,6 +177,19 @@ static bool is_ahead(const struct endless *ahead, uint64_t session)
     return false;
 }
 
+/* What was promised before the point's place is promised before the entry as well. */
+static bool is_behind(const struct family_point *p, const struct queue_entry *e)
+{
+    struct queue_entry place = {.priority = p->priority, .rank = p->rank, .seq = p->seq};
+    return p->after == 0 || !pool_before(e, &place);
+}
+
+static bool holds_for(const struct family_point *p, const struct queue_entry *e,
+                      const struct endless *ahead)
+{
+    return covers(p, e) && (!ahead || (is_ahead(ahead, p->after) && is_behind(p, e)));
+}
+
 static void settle_all(struct world *w, struct family *f, bool now)
 {
     struct family_point *v = now ? f->now : f->ever;
@@ -198,7 +212,7 @@ static bool ask(struct world *w, const struct queue_entry *e, const struct endle
     const struct family_point *v = ahead ? f->ever : f->now;
     uint32_t n = ahead ? f->n_ever : f->n_now;
     for (uint32_t i = 0; i < n; i++) {
-        if (covers(&v[i], e) && (!ahead || is_ahead(ahead, v[i].after))) return true;
+        if (holds_for(&v[i], e, ahead)) return true;
     }
     return false;
 }
@@ -229,7 +243,8 @@ bool frontier_shut(const struct world *w, const struct queue_entry *e)
 /* All that b says, a does. */
 static bool says(const struct family_point *a, const struct family_point *b)
 {
-    if (a->after != 0 && a->after != b->after) return false;
+    struct queue_entry place = {.priority = b->priority, .rank = b->rank, .seq = b->seq};
+    if (a->after != 0 && (a->after != b->after || !is_behind(a, &place))) return false;
     return a->cpu <= b->cpu && a->mem <= b->mem && a->limit_ms <= b->limit_ms;
 }
 
@@ -256,7 +271,7 @@ static void learn(struct family *f, struct family_point *v, uint32_t *n,
 void frontier_add_now(struct world *w, const struct queue_entry *e, int64_t limit_ms)
 {
     struct family *f = family_at(w, e->family);
-    struct family_point p = {e->cpu, e->mem, limit_ms, false, 0};
+    struct family_point p = {.cpu = e->cpu, .mem = e->mem, .limit_ms = limit_ms};
     learn(f, f->now, &f->n_now, &p);
     refresh(w, e->family);
 }
@@ -268,7 +283,8 @@ void frontier_add_ever(struct world *w, const struct queue_entry *e,
     uint64_t after = ahead->v.n > 0 ? ahead->v.v[ahead->v.n - 1] : 0;
     /* Who ends could still come before what is promised for ever. */
     int64_t limit_ms = after != 0 ? e->limit_ms : 0;
-    struct family_point p = {e->cpu, e->mem, limit_ms, false, after};
+    struct family_point p = {.cpu = e->cpu, .mem = e->mem, .limit_ms = limit_ms, .after = after,
+                             .priority = e->priority, .rank = e->rank, .seq = e->seq};
     learn(f, f->ever, &f->n_ever, &p);
     refresh(w, e->family);
 }
