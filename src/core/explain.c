@@ -1,19 +1,25 @@
-/* core/explain.c - the pass's own questions, asked for one session. */
+/* core/explain.c - the pass's own questions, asked for one session.  The words are in
+ * explain_text.c.  docs/spec/scheduling.md, "Explain" */
 #include "core/explain.h"
 
 #include "base/check.h"
-#include "base/fmt.h"
 #include "core/model/pool.h"
 #include "core/sched/fence.h"
+#include "core/sched/leaving.h"
 #include "core/sched/place.h"
-#include "core/where.h"
+#include "core/sched/plan.h"
+#include "core/sched/preempt.h"
+#include "core/sched/reserve.h"
+#include "core/sched/vacate.h"
 
 static const char *const WHY_NAMES[] = {
     [WHY_NONE] = "none",
     [WHY_PLACED] = "placed",
     [WHY_WAITING] = "waiting",
+    [WHY_OVER_QUOTA] = "over_quota",
     [WHY_NO_CAPACITY] = "no_capacity",
     [WHY_SKIPPED] = "skipped",
+    [WHY_PREEMPTING] = "preempting",
     [WHY_STARTING] = "starting",
     [WHY_STOPPING] = "stopping",
     [WHY_RUNNING] = "running",
@@ -27,47 +33,248 @@ const char *why_kind_name(enum why_kind k)
     return WHY_NAMES[k];
 }
 
-static void explain_miss(const struct world *w, const struct session *s, struct why *why)
+/* ---- what is in its way: room, promises, or nodes that are kept free */
+
+static void explain_miss(const struct world *w, const struct session *s, const struct place *failed,
+                         struct why *why)
 {
-    struct place place = {0};
     struct place_miss miss;
-    why->kind = WHY_PLACED;
-    if (!place_decide(w, s, PLACE_NOW, &place)) {
-        place_explain(w, s, PLACE_NOW, &place, &miss);
-        why->kind = WHY_NO_CAPACITY;
-        why->nodes = miss.nodes;
-        why->unreachable = miss.unreachable;
-        why->cordoned = miss.cordoned;
-        why->quarantined = miss.quarantined;
-        memcpy(why->filtered, miss.filtered, sizeof(why->filtered));
-        why->too_small = miss.too_small;
-        why->busy = miss.busy;
-        why->nearest_node = miss.nearest_node;
-        why->asked = miss.asked;
-        why->free = miss.free;
-        why->missing = miss.missing;
+    place_explain(w, s, PLACE_NOW, failed, &miss);
+    why->kind = WHY_NO_CAPACITY;
+    why->nodes = miss.nodes;
+    why->unreachable = miss.unreachable;
+    why->cordoned = miss.cordoned;
+    why->quarantined = miss.quarantined;
+    memcpy(why->filtered, miss.filtered, sizeof(why->filtered));
+    why->too_small = miss.too_small;
+    why->busy = miss.busy;
+    why->nearest_node = miss.nearest_node;
+    why->asked = miss.asked;
+    why->free = miss.free;
+    why->missing = miss.missing;
+}
+
+static bool comes_before(const struct world *w, uint64_t ahead, const struct session *s)
+{
+    const struct session *other = world_session(w, ahead);
+    if (!other || other->state != SESSION_PENDING) return false;
+    struct queue_entry its = pool_entry_of(w, other), mine = pool_entry_of(w, s);
+    return pool_before(&its, &mine);
+}
+
+/* Nodes that are kept free for a session ahead which cannot be dated; NULL: none. */
+static const struct reserve *closed_to(const struct world *w, const struct session *s)
+{
+    const struct reserve *r = reserve_read(w, s->group);
+    if (!r || r->closed.n == 0 || r->undated == s->id) return NULL;
+    return comes_before(w, r->undated, s) ? r : NULL;
+}
+
+/* Rooms as they are, whatever is promised or closed. */
+static void give_bare(const struct world *w, const struct session *s, struct place *p)
+{
+    for (uint32_t at = 0; at < w->rooms.n; at++) {
+        if (w->rooms.v[at].group != s->group || !plan_promised(w, at + 1)) continue;
+        VEC_PUSH(&p->given, ((struct place_room){at + 1, w->rooms.v[at]}));
     }
-    place_done(&place);
+}
+
+static void give_closed(const struct world *w, const struct reserve *r, struct place *p)
+{
+    VEC_EACH(node, &r->closed) {
+        struct room shut = w->rooms.v[*node - 1];
+        shut.usable = false;
+        VEC_PUSH(&p->given, ((struct place_room){*node, shut}));
+    }
+}
+
+static int64_t until_of(const struct world *w, const struct session *s)
+{
+    return s->time_limit_ms > 0 ? w->now_ms + s->time_limit_ms : PLAN_NEVER;
+}
+
+/* Whether what is promised on the node is in the way of the members that would be there. */
+static bool promise_hurts(const struct world *w, const struct session *s, const struct place *bare,
+                          uint32_t node)
+{
+    struct slots need = {{0}};
+    struct room room;
+    if (!plan_promised(w, node)) return false;
+    for (uint32_t m = 0; m < bare->picks.n; m++) {
+        if (bare->picks.v[m].node != node) continue;
+        bool sane = slots_add(&need, &session_role_of(s, m)->slots, &need);
+        CHECK(sane); /* they fit there together */
+    }
+    plan_window(w, node, s, until_of(w, s), &room);
+    return !slots_fit(&need, &room.free);
+}
+
+static bool is_on(const struct promise *p, uint32_t node)
+{
+    VEC_EACH(pick, &p->picks) if (pick->node == node) return true;
+    return false;
+}
+
+/* The first in the queue whose promise it would delay. */
+static bool explain_promise(const struct world *w, const struct session *s,
+                            const struct place *bare, struct why *why)
+{
+    const struct reserve *r = reserve_read(w, s->group);
+    for (uint32_t i = 0; r && i < r->v.n; i++) {
+        const struct promise *p = plan_of(w, r->v.v[i].session);
+        if (!p || p->session == s->id || p->at_ms >= until_of(w, s)) continue;
+        for (uint32_t m = 0; m < bare->picks.n; m++) {
+            uint32_t node = bare->picks.v[m].node;
+            if (!is_on(p, node) || !promise_hurts(w, s, bare, node)) continue;
+            why->kind = WHY_SKIPPED;
+            why->skip = SKIP_PROMISE;
+            why->blocker = p->session;
+            why->at_node = node;
+            why->promised_ms = p->at_ms;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is reserved for others on a node where it would be, in the time that it may take. */
+static bool explain_reserved(const struct world *w, const struct session *s,
+                             const struct place *bare, struct why *why)
+{
+    VEC_EACH(r, &w->reservations) {
+        if (reservation_admits(r, s) || r->end_ms <= w->now_ms) continue;
+        if (r->start_ms >= until_of(w, s)) continue;
+        for (uint32_t m = 0; m < bare->picks.n; m++) {
+            uint32_t node = bare->picks.v[m].node, part = 0;
+            while (part < r->n_parts && r->parts[part].node != node) part++;
+            if (part == r->n_parts || !promise_hurts(w, s, bare, node)) continue;
+            why->kind = WHY_NO_CAPACITY;
+            why->reservation = r->id;
+            why->at_node = node;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool explain_closed(const struct reserve *r, const struct place *bare, struct why *why)
+{
+    VEC_EACH(node, &r->closed) {
+        VEC_EACH(pick, &bare->picks) {
+            if (pick->node != *node) continue;
+            why->kind = WHY_SKIPPED;
+            why->skip = SKIP_CLOSED;
+            why->blocker = r->undated;
+            why->at_node = *node;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void explain_room(const struct world *w, const struct session *s, struct why *why)
+{
+    const struct reserve *closed = closed_to(w, s);
+    struct place now = {0}, bare = {0};
+    why->kind = WHY_PLACED;
+    if (closed) give_closed(w, closed, &now);
+    if (place_decide(w, s, PLACE_NOW, &now)) {
+        place_done(&now);
+        return;
+    }
+    bool plain = !closed && !plan_any(w);
+    if (!plain) give_bare(w, s, &bare);
+    if (plain) {
+        explain_miss(w, s, &now, why);
+    } else if (!place_decide(w, s, PLACE_NOW, &bare)) {
+        explain_miss(w, s, &bare, why);
+    } else if (!(closed && explain_closed(closed, &bare, why)) &&
+               !explain_promise(w, s, &bare, why) && !explain_reserved(w, s, &bare, why)) {
+        explain_miss(w, s, &now, why);
+    }
+    place_done(&now);
+    place_done(&bare);
+}
+
+/* ---- others make room for it */
+
+static void add_leaving(struct why *why, uint64_t session)
+{
+    for (uint32_t i = 0; i < why->n_leaving && i < WHY_LEAVING; i++) {
+        if (why->leaving[i] == session) return;
+    }
+    if (why->n_leaving < WHY_LEAVING) why->leaving[why->n_leaving] = session;
+    why->n_leaving++;
+}
+
+static void explain_preempting(const struct world *w, const struct session *s, struct why *why)
+{
+    const struct vacate *v = vacate_of(w, s->id);
+    why->kind = WHY_PREEMPTING;
+    why->retry_ms = s->deadline_ms;
+    if (!v || v->picks.n == 0) return; /* a manager that just started is still told by the nodes */
+    why->at_node = v->picks.v[0].node;
+    VEC_EACH(pick, &v->picks) {
+        const struct node *n = world_node(w, pick->node);
+        for (struct alloc *a = n ? world_allocs_of_node(w, n) : NULL; a;
+             a = world_next_of_node(w, a)) {
+            if (leaving_row(w, a)) add_leaving(why, a->ref.session);
+        }
+    }
+}
+
+static void would_preempt(const struct world *w, const struct session *s, struct why *why)
+{
+    struct preempt p = {0};
+    if (preempt_decide(w, s, &p)) {
+        why->kind = WHY_PREEMPTING;
+        why->at_node = p.picks.v[0].node;
+        VEC_EACH(id, &p.victims) add_leaving(why, *id);
+    }
+    preempt_done(&p);
+}
+
+/* ---- pending */
+
+static uint32_t place_of(const struct world *w, const struct session *s, uint32_t *ret_n)
+{
+    const struct queue_entry *e = pool_entries(w, s->group, ret_n);
+    if (world_session(w, s->id)) return pool_place(w, s);
+    struct queue_entry mine = pool_entry_of(w, s);
+    uint32_t at = 0;
+    while (at < *ret_n && pool_before(&e[at], &mine)) at++;
+    (*ret_n)++; /* it would be one more */
+    return at + 1;
+}
+
+static void explain_wait(const struct world *w, const struct session *s, struct why *why)
+{
+    why->kind = WHY_WAITING;
+    if (why->wait == WAIT_START) why->retry_ms = s->start_after_ms;
+    if (why->wait == WAIT_BACKOFF) why->retry_ms = s->not_before_ms;
+    if (why->wait == WAIT_ARRAY) why->array_active = wait_array_active(w, s);
 }
 
 static void explain_pending(const struct world *w, const struct session *s, struct why *why)
 {
-    (void)pool_entries(w, s->group, &why->queue_length);
-    why->place = pool_place(w, s);
+    why->place = place_of(w, s, &why->queue_length);
     CHECK(why->place <= why->queue_length);
-    if (session_waits(s, w->now_ms)) {
-        why->kind = WHY_WAITING;
-        why->retry_ms = s->not_before_ms;
+    why->wait = wait_of(w, s);
+    if (why->wait != WAIT_NONE) {
+        explain_wait(w, s, why);
         return;
     }
     const struct session *blocker = NULL;
     if (world_group(w, s->group)->on_blocked == BLOCKED_STOP) blocker = fence_blocker(w, s);
     if (blocker) {
         why->kind = WHY_SKIPPED;
+        why->skip = SKIP_ORDER;
         why->blocker = blocker->id;
         return;
     }
-    explain_miss(w, s, why);
+    why->n_excess = quota_excesses(w, s, why->excess);
+    if (why->n_excess > 0) why->kind = WHY_OVER_QUOTA;
+    else explain_room(w, s, why);
 }
 
 void explain_session(const struct world *w, const struct session *s, struct why *ret)
@@ -75,7 +282,7 @@ void explain_session(const struct world *w, const struct session *s, struct why 
     struct why why = {.since_ms = s->since_ms};
     switch (s->state) {
     case SESSION_PENDING: explain_pending(w, s, &why); break;
-    case SESSION_RESERVED:
+    case SESSION_RESERVED: explain_preempting(w, s, &why); break;
     case SESSION_ALLOCATED: why.kind = WHY_PLACED; break;
     case SESSION_PREPARING:
     case SESSION_READY:
@@ -88,188 +295,13 @@ void explain_session(const struct world *w, const struct session *s, struct why 
     *ret = why;
 }
 
-/* ---- in words */
-
-static void put_missing(const struct world *w, const struct why *why, struct strbuf *out)
+void explain_expected(const struct world *w, const struct session *s, struct why *why)
 {
-    const struct node *n = world_node(w, why->nearest_node);
-    CHECK(n != NULL);
-    strbuf_puts(out, "needs ");
-    bool first = true;
-    for (enum slot_kind k = SLOT_CPU; k < SLOT_KINDS; k++) {
-        if (why->missing.v[k] == 0) continue;
-        if (!first) strbuf_puts(out, " and ");
-        slot_print(out, k, why->missing.v[k]);
-        strbuf_fmt(out, " more %s", slot_label(k));
-        first = false;
-    }
-    CHECK(!first);
-    strbuf_fmt(out, ": %s has ", n->name);
-    first = true;
-    for (enum slot_kind k = SLOT_CPU; k < SLOT_KINDS; k++) {
-        if (why->missing.v[k] == 0) continue;
-        if (!first) strbuf_puts(out, "; ");
-        slot_print(out, k, why->free.v[k]);
-        strbuf_puts(out, " of ");
-        slot_print(out, k, n->capacity.v[k]);
-        strbuf_puts(out, k == SLOT_MEM ? " memory free, " : " free, ");
-        slot_print(out, k, why->asked.v[k]);
-        strbuf_puts(out, " asked");
-        first = false;
-    }
-}
-
-/* What is kept there for others while it would run. */
-static void put_reserved(const struct world *w, const struct session *s, const struct why *why,
-                         struct strbuf *out)
-{
-    VEC_EACH(r, &w->reservations) {
-        int64_t in_ms = r->start_ms - w->now_ms;
-        bool there = false, late = s->time_limit_ms > 0 && in_ms >= s->time_limit_ms;
-        for (uint32_t i = 0; i < r->n_parts; i++) {
-            there = there || r->parts[i].node == why->nearest_node;
-        }
-        if (!there || late || reservation_admits(r, s)) continue;
-        strbuf_fmt(out, "; r%u keeps room there for others ", r->id);
-        strbuf_puts(out, in_ms > 0 ? "in " : "for ");
-        fmt_duration(out, in_ms > 0 ? in_ms : r->end_ms - w->now_ms);
-    }
-}
-
-static void put_count(struct strbuf *out, uint32_t n, const char *what, bool *first)
-{
-    if (n == 0) return;
-    strbuf_fmt(out, "%s%u %s", *first ? "" : ", ", n, what);
-    *first = false;
-}
-
-static uint32_t count_filtered(const struct why *why)
-{
-    uint32_t n = 0;
-    for (enum filter f = FILTER_NODE; f < FILTERS; f++) n += why->filtered[f];
-    return n;
-}
-
-static void put_no_capacity(const struct world *w, const struct session *s, const struct why *why,
-                            struct strbuf *out)
-{
-    const char *group = world_group(w, s->group)->name;
-    uint32_t filtered = count_filtered(why);
-    if (why->nodes == 0) {
-        strbuf_fmt(out, "group %s has no nodes", group);
-        return;
-    }
-    if (why->nearest_node != 0) put_missing(w, why, out);
-    else if (filtered == why->nodes) strbuf_fmt(out, "no node of group %s is what it asks", group);
-    else if (filtered > 0) strbuf_fmt(out, "no node that it asks for takes new work now");
-    else strbuf_fmt(out, "no node of group %s takes new work now", group);
-    put_reserved(w, s, why, out);
-    strbuf_fmt(out, " (%u node%s: ", why->nodes, why->nodes == 1 ? "" : "s");
-    bool first = true;
-    put_count(out, why->busy, "busy", &first);
-    put_count(out, why->too_small, "too small", &first);
-    put_count(out, why->cordoned, "cordoned", &first);
-    put_count(out, why->quarantined, "quarantined", &first);
-    put_count(out, why->unreachable, "unreachable", &first);
-    for (enum filter f = FILTER_NODE; f < FILTERS; f++) {
-        if (why->filtered[f] == 0) continue;
-        strbuf_fmt(out, "%s%u ", first ? "" : ", ", why->filtered[f]);
-        where_words(w, s, f, out);
-        first = false;
-    }
-    strbuf_putc(out, ')');
-}
-
-static void put_place(const struct why *why, struct strbuf *out)
-{
-    strbuf_fmt(out, "; place %u of %u in the queue", why->place, why->queue_length);
-}
-
-static void put_waiting(const struct world *w, const struct session *s, const struct why *why,
-                        struct strbuf *out)
-{
-    strbuf_fmt(out, "start %u of %u failed", s->failed_starts, SESSION_START_TRIES);
-    if (s->end.detail[0] != '\0') strbuf_fmt(out, " (%s)", s->end.detail);
-    strbuf_puts(out, ", next try in ");
-    fmt_duration(out, why->retry_ms > w->now_ms ? why->retry_ms - w->now_ms : 0);
-}
-
-void explain_other(const struct world *w, const struct session *other,
-                   const struct session *asking, bool hidden, struct strbuf *out)
-{
-    struct slots total;
-    if (!hidden) {
-        strbuf_fmt(out, "s%llu (%s)", (unsigned long long)other->id, other->name);
-        return;
-    }
-    bool sane = session_total(other, &total);
-    CHECK(sane); /* it was submitted */
-    strbuf_fmt(out, "a %s session of another %s (", session_kind_name(other->kind),
-               other->project == asking->project ? "user" : "project");
-    bool first = true;
-    for (enum slot_kind k = SLOT_CPU; k < SLOT_KINDS; k++) {
-        if (total.v[k] == 0) continue;
-        if (!first) strbuf_puts(out, ", ");
-        slot_print(out, k, total.v[k]);
-        strbuf_fmt(out, " %s", slot_label(k));
-        first = false;
-    }
-    strbuf_fmt(out, "), %s for ", other->state == SESSION_PENDING ? "waiting" : "there");
-    fmt_duration(out, w->now_ms > other->since_ms ? w->now_ms - other->since_ms : 0);
-}
-
-static void put_skipped(const struct world *w, const struct session *s, const struct why *why,
-                        struct strbuf *out)
-{
-    const struct session *b = world_session(w, why->blocker);
-    CHECK(b != NULL);
-    strbuf_puts(out, "waits behind ");
-    explain_other(w, b, s, why->blocker_hidden, out);
-    strbuf_puts(out, ", which is ahead in the queue and does not fit yet");
-}
-
-/* The nodes that have not come as far as they should, or all that hold it. */
-static void put_nodes(const struct world *w, const struct session *s, struct strbuf *out)
-{
-    uint32_t rows = 0, named = 0;
-    for (struct alloc *a = world_allocs_of_session(w, s); a; a = world_next_of_session(w, a)) {
-        const struct node *n = world_node(w, a->node);
-        if (rows++ >= 4) continue;
-        strbuf_fmt(out, "%s%s", named++ ? ", " : " on ", n->name);
-        if (n->unreachable) strbuf_puts(out, " (unreachable)");
-    }
-    if (rows > named) strbuf_fmt(out, " and %u more", rows - named);
-}
-
-void explain_text(const struct world *w, const struct session *s, const struct why *why,
-                  struct strbuf *out)
-{
-    switch (why->kind) {
-    case WHY_NONE: strbuf_puts(out, "it has ended"); return;
-    case WHY_PLACED:
-        if (s->state == SESSION_PENDING) {
-            strbuf_puts(out, "there is room: it starts next");
-            return;
-        }
-        strbuf_puts(out, "placed, waits to be taken");
-        put_nodes(w, s, out);
-        return;
-    case WHY_WAITING: put_waiting(w, s, why, out); put_place(why, out); return;
-    case WHY_NO_CAPACITY: put_no_capacity(w, s, why, out); put_place(why, out); return;
-    case WHY_SKIPPED: put_skipped(w, s, why, out); put_place(why, out); return;
-    case WHY_STARTING:
-        strbuf_puts(out, session_state_name(s->state));
-        put_nodes(w, s, out);
-        return;
-    case WHY_STOPPING:
-        strbuf_puts(out, s->alarm ? "its grace is over and its end is not proved:" : "stopping");
-        put_nodes(w, s, out);
-        return;
-    case WHY_RUNNING:
-        strbuf_puts(out, "running");
-        put_nodes(w, s, out);
-        return;
-    case WHY_KINDS: break;
-    }
-    UNREACHABLE();
+    if (s->state != SESSION_PENDING) return;
+    forecast_session(w, s, FORECAST_MOST, &why->expected);
+    if (world_session(w, s->id)) return; /* a pass has judged it */
+    bool blocked = why->kind == WHY_NO_CAPACITY || why->skip == SKIP_PROMISE;
+    bool at_once = why->expected.kind == FORECAST_DATED && why->expected.at_ms <= w->now_ms;
+    if (at_once) why->kind = WHY_PLACED;
+    else if (blocked && world_group(w, s->group)->preempt.enabled) would_preempt(w, s, why);
 }

@@ -343,21 +343,49 @@ static uint64_t add_one(struct draft *d, const struct session *req)
     return s->id;
 }
 
+static void as_task(const struct event_submit *e, const struct session *req, uint64_t first,
+                    uint32_t i, struct session *ret)
+{
+    *ret = *req;
+    ret->array = first;
+    ret->array_index = e->session.array_index + i * e->array_step;
+    ret->array_count = e->array_count;
+    ret->array_limit = e->session.array_limit;
+    task_name(req, ret->array_index, ret->name);
+}
+
 static void add_array(struct draft *d, const struct session *req)
 {
     const struct event_submit *e = &d->ev->u.submit;
     uint64_t first = d->w->last_session + 1;
     for (uint32_t i = 0; i < e->array_count; i++) {
-        struct session task = *req;
-        task.array = first;
-        task.array_index = e->session.array_index + i * e->array_step;
-        task.array_count = e->array_count;
-        task.array_limit = e->session.array_limit;
-        task_name(req, task.array_index, task.name);
+        struct session task;
+        as_task(e, req, first, i, &task);
         uint64_t id = add_one(d, &task);
         CHECK(id == first + i);
     }
     d->out->session = first;
+}
+
+enum verdict step_check(struct world *w, const struct event *ev, struct effects *out,
+                        struct session *ret)
+{
+    struct draft d = {.w = w, .ev = ev, .out = out, .actor = ev->actor};
+    struct session req = request_of(&ev->u.submit);
+    CHECK(ev->kind == EVENT_SUBMIT);
+    effects_reset(out);
+    if (!judged(&d, &req)) return out->verdict;
+    if (ev->u.submit.array_count > 0) {
+        struct session plain = req;
+        as_task(&ev->u.submit, &plain, w->last_session + 1, 0, &req);
+    }
+    req.id = w->last_session + 1;
+    if (req.name[0] == '\0') name_by_id(&req);
+    req.state = SESSION_PENDING;
+    req.first_alloc = MAP_NONE;
+    req.submitted_ms = req.since_ms = w->now_ms;
+    *ret = req;
+    return VERDICT_OK;
 }
 
 void on_submit(struct draft *d)

@@ -110,7 +110,7 @@ static bool preempt(void *arg, struct session *s)
     return decided;
 }
 
-static void reset(struct effects *out)
+void effects_reset(struct effects *out)
 {
     out->verdict = VERDICT_OK;
     out->text[0] = out->field[0] = '\0';
@@ -127,7 +127,7 @@ void step(struct world *w, const struct event *ev, struct effects *out)
 {
     struct draft d = {.w = w, .ev = ev, .out = out, .actor = ev->actor};
     CHECK(w->ready);
-    reset(out);
+    effects_reset(out);
     if (ev->now_ms > w->now_ms) w->now_ms = ev->now_ms;
     CHECK(w->now_ms >= 0);
     CHECK(w->now_ms < INT64_MAX / 2); /* any deadline can be added to it */

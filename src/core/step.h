@@ -189,6 +189,12 @@ struct effects {
  * `out` is zeroed or was used before; it is reset here and grows as needed. */
 void step(struct world *w, const struct event *ev, struct effects *out);
 void effects_done(struct effects *e);
+void effects_reset(struct effects *e); /* keeps the memory */
+
+/* Judges a submission as step would, and changes nothing.  OK: *ret is the session, or the
+ * first of its tasks, as it would wait, with the number that it would get. */
+enum verdict step_check(struct world *w, const struct event *ev, struct effects *out,
+                        struct session *ret);
 
 /* The full list of wishes for a node, sorted by ref: what a sync answers. */
 void step_wants(const struct world *w, const struct node *n, struct member_want **ret,

@@ -126,8 +126,7 @@ static void explain(const struct world *w, uint32_t user, const struct session *
                     struct why *ret)
 {
     explain_session(w, s, ret);
-    const struct session *b = ret->blocker ? world_session(w, ret->blocker) : NULL;
-    ret->blocker_hidden = b && !view_may_read(w, user, b);
+    ret->viewer = user;
 }
 
 void view_live(const struct manager *m, const struct session *s, struct session_view *ret)
@@ -200,7 +199,9 @@ void view_why(const struct manager *m, uint32_t user, const struct session *s,
     explain_text(w, s, &why, &b);
     TEXT_CLIP(ret->text, strbuf_str(&b));
     strbuf_done(&b);
-    put_session_id(ret->blocker, why.blocker_hidden ? 0 : why.blocker);
+    const struct session *ahead = why.blocker ? world_session(w, why.blocker) : NULL;
+    bool named = ahead && !explain_hides(w, &why, ahead);
+    put_session_id(ret->blocker, named ? why.blocker : 0);
     ret->place = why.place;
     ret->queue_length = why.queue_length;
     ret->nodes = why.nodes;

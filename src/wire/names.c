@@ -97,6 +97,7 @@ const struct wire_name names_history[] = {
 };
 const struct wire_name names_why_kind[] = {
     {WHY_NONE, "none"},         {WHY_PLACED, "placed"},     {WHY_WAITING, "waiting"},
-    {WHY_NO_CAPACITY, "no_capacity"}, {WHY_SKIPPED, "skipped"}, {WHY_STARTING, "starting"},
+    {WHY_OVER_QUOTA, "over_quota"}, {WHY_NO_CAPACITY, "no_capacity"},
+    {WHY_SKIPPED, "skipped"},   {WHY_PREEMPTING, "preempting"}, {WHY_STARTING, "starting"},
     {WHY_STOPPING, "stopping"}, {WHY_RUNNING, "running"},   END,
 };

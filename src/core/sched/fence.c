@@ -53,10 +53,11 @@ const struct session *fence_blocker(const struct world *w, const struct session 
     const struct queue_entry *e = pool_entries(w, s->group, &n);
     const struct session *found = NULL;
     struct fence fence = {0};
+    struct queue_entry mine = pool_entry_of(w, s);
     CHECK(s->state == SESSION_PENDING);
     fence_begin(&fence, w, s->group);
     /* Where no node is left to fence, nobody blocks anybody: no need to walk the queue. */
-    for (uint32_t i = 0; i < n && !found && fence.open > 0 && e[i].seq != s->id; i++) {
+    for (uint32_t i = 0; i < n && !found && fence.open > 0 && pool_before(&e[i], &mine); i++) {
         const struct session *ahead = &w->sessions.v[e[i].slot];
         if (wait_of(w, ahead) != WAIT_NONE || fence_holds(&fence, w, ahead)) continue;
         if (!quota_allows(w, ahead, NULL)) continue;

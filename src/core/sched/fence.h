@@ -19,8 +19,8 @@ void fence_add(struct fence *f, const struct world *w, const struct session *blo
 bool fence_holds(const struct fence *f, const struct world *w, const struct session *s);
 void fence_done(struct fence *f);
 
-/* The blocked session ahead that holds `s` back, or NULL.  By present facts, not
- * by what the last pass remembered. */
+/* The blocked session ahead that holds `s` back, or NULL; `s` may be one that is not in the
+ * queue yet.  By present facts, not by what the last pass remembered. */
 const struct session *fence_blocker(const struct world *w, const struct session *s);
 
 #endif

@@ -132,6 +132,11 @@ void quota_project_left(const struct world *w, uint32_t project, struct quota_le
     left(w, LEVEL_PROJECT, project, ret);
 }
 
+void quota_domain_left(const struct world *w, uint32_t domain, struct quota_left *ret)
+{
+    left(w, LEVEL_DOMAIN, domain, ret);
+}
+
 void quota_lane_left(const struct world *w, uint32_t project, struct quota_left *ret)
 {
     const struct project *p = world_project(w, project);

@@ -23,6 +23,7 @@ struct quota_excess {
 struct quota_left { int64_t left[LIMIT_KINDS]; };
 void quota_user_left(const struct world *w, uint32_t user, struct quota_left *ret);
 void quota_project_left(const struct world *w, uint32_t project, struct quota_left *ret);
+void quota_domain_left(const struct world *w, uint32_t domain, struct quota_left *ret);
 /* The smaller of project and its domain is what a whole lane of the queue can be judged by. */
 void quota_lane_left(const struct world *w, uint32_t project, struct quota_left *ret);
 /* What is not asked for is not judged. */

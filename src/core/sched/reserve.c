@@ -25,6 +25,13 @@ struct reserve *reserve_of(struct world *w, uint32_t group)
     return &reserve_pass(w)->groups.v[group - 1];
 }
 
+const struct reserve *reserve_read(const struct world *w, uint32_t group)
+{
+    const struct pass *pass = w->sched ? w->sched->pass : NULL;
+    CHECK(group > 0);
+    return pass && group <= pass->groups.n ? &pass->groups.v[group - 1] : NULL;
+}
+
 void reserve_free(struct world *w)
 {
     if (!w->sched || !w->sched->pass) return;

@@ -36,6 +36,7 @@ struct pass { /* of a world */
 
 struct pass *reserve_pass(struct world *w);
 struct reserve *reserve_of(struct world *w, uint32_t group);
+const struct reserve *reserve_read(const struct world *w, uint32_t group); /* NULL: no pass yet */
 /* Drops the promises of sessions that left their queues.  Part of sched_sync. */
 void reserve_sync(struct world *w);
 /* Marks who is to be looked at: due, void, or where something was freed (w->freed). */

@@ -166,6 +166,7 @@ enum verdict lab_step(struct lab *l, const struct event *ev)
     struct event timed = *ev;
     timed.now_ms = l->now_ms;
     timed.wall_ms = 1700000000000 + l->now_ms;
+    timed.more_coming = ev->more_coming || l->more_coming;
     uint64_t last = l->w->last_session;
     l->w->turn++;
     step(l->w, &timed, &l->fx);

@@ -44,6 +44,7 @@ struct lab {
     struct lab_node nodes[LAB_NODES];
     uint32_t n_nodes;
     int64_t now_ms;
+    bool more_coming; /* so say all events: the pass waits */
 };
 
 /* One group "default" that says `blocked`, users 1 and 2, project 1. */

@@ -19,7 +19,7 @@ static void strict_order(void **state)
     lab_expect_why(l, alice, WHY_NO_CAPACITY,
                    "needs 2 more CPU: n1 has 2 of 4 free, 4 asked (1 node: 1 busy); "
                    "place 1 of 2 in the queue");
-    lab_expect_why(l, bob, WHY_SKIPPED, "waits behind s2 (s2), which is ahead in the queue and "
+    lab_expect_why(l, bob, WHY_SKIPPED, "waits behind s2, which is ahead in the queue and "
                                         "does not fit yet; place 2 of 2 in the queue");
     lab_exit(l, n1, current, 0, 0);
     assert_int_equal(lab_state(l, alice), SESSION_ALLOCATED);
