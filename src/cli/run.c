@@ -16,13 +16,14 @@ enum {
     KEY_PENDING, KEY_IMPOSSIBLE, KEY_KEEP_GANG, KEY_LABEL,
     KEY_GPU_MODEL, KEY_ARCH, KEY_NODE, KEY_PREFER, KEY_STRATEGY, KEY_NODE_LABEL,
     KEY_ARRAY, KEY_BEGIN, KEY_HOLD, KEY_PREEMPTIBLE, KEY_RESTARTS, KEY_AFTER, KEY_KEY,
+    KEY_CHECK,
 };
 
 struct run_args {
     struct common common;
     struct session_spec spec;
     const char *file, *key;
-    bool detach, quiet;
+    bool detach, quiet, check;
     struct wire_map env, labels, node_labels;
     struct wire_texts command, after;
     /* Which flags were given: they win over the file. */
@@ -81,6 +82,8 @@ static const struct argp_option options[] = {
     {0, 0, 0, 0, "How it is followed:", 5},
     {"detach", 'd', 0, 0, "Print the session's id and return at once", 0},
     {"quiet", 'q', 0, 0, "Say nothing while it waits", 0},
+    {"check", KEY_CHECK, 0, 0,
+     "Submit nothing: say whether it would start now, or when and what it would wait for", 0},
     {"idempotency-key", KEY_KEY, "TEXT", 0,
      "Submit at most once under this key, even when repeated", 0},
     {0},
@@ -125,6 +128,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_LABEL: add_pair(state, &a->labels, arg, false); return 0;
     case KEY_NODE_LABEL: add_pair(state, &a->node_labels, arg, false); return 0;
     case KEY_KEY: a->key = arg; return 0;
+    case KEY_CHECK: a->check = true; return 0;
     case KEY_AFTER: wire_texts_add(&a->after, str_of(arg)); return 0;
     case ARGP_KEY_ARG: /* the first word that is no option: all the rest is the command's */
         wire_texts_add(&a->command, str_of(arg));
@@ -395,6 +399,27 @@ static int submit(struct run_args *a, struct session_view *ret, bool *ret_imposs
     return rc;
 }
 
+/* What would become of it now, in words; nothing is submitted. */
+static int check(struct run_args *a, struct err *err)
+{
+    AUTO_STRBUF struct strbuf body, answer, text;
+    struct why_view v;
+    strbuf_init(&body, 2 * FILE_MAX);
+    strbuf_init(&answer, 2 * FILE_MAX);
+    strbuf_init(&text, 4096);
+    wire_print(&wire_session_spec, &a->spec, &body);
+    struct api_request rq = {.method = "POST", .target = "/api/v1/sessions/check",
+                             .body = strbuf_str(&body), .patience_ms = SUBMIT_PATIENCE_MS};
+    struct api_result r;
+    int rc = api_call(a->common.api, &rq, &answer, &r, err);
+    if (rc == 0) rc = api_parse(&wire_why_view, strbuf_str(&answer), &v, err);
+    if (rc < 0) return rc;
+    session_show_check(&v, &text);
+    say_out(strbuf_str(&text));
+    wire_free(&wire_why_view, &v);
+    return 0;
+}
+
 static void say_submitted(const struct session_view *v)
 {
     char line[96];
@@ -420,7 +445,9 @@ int verb_run(int argc, char **argv)
     } else if (make_spec(a, &err) < 0) {
         (void)say_err(&err, 0);
     } else if (verb_open(&a->common)) {
-        if (submit(a, &view, &impossible, &err) < 0) {
+        if (a->check) {
+            code = check(a, &err) < 0 ? say_err(&err, EXIT_ROTA) : 0; /* refused, or not asked */
+        } else if (submit(a, &view, &impossible, &err) < 0) {
             (void)say_err(&err, 0);
             if (impossible) say("with --allow-impossible it waits for a larger machine");
         } else {

@@ -143,6 +143,26 @@ static const char why_doc[] =
     "Examples:\n  rota why s17\n  rota why night -o json";
 static const struct argp why_argp = {NULL, args_pass_input, "SESSION", why_doc, args_output, 0, 0};
 
+static void show_expected(struct strbuf *b, const struct why_view *w)
+{
+    if (!w->expected[0]) return;
+    strbuf_puts(b, "  expected start ");
+    term_safe(b, str_of(w->expected));
+    strbuf_putc(b, '\n');
+}
+
+void session_show_check(const struct why_view *w, struct strbuf *b)
+{
+    if (w->kind == WHY_PLACED) {
+        strbuf_fmt(b, "would start %s\n", w->expected[0] ? w->expected : "now");
+        return;
+    }
+    strbuf_puts(b, "would wait: ");
+    term_safe(b, str_of(w->text));
+    strbuf_putc(b, '\n');
+    show_expected(b, w);
+}
+
 static void show_why(const void *object, struct strbuf *b)
 {
     const struct why_view *w = object;
@@ -154,6 +174,7 @@ static void show_why(const void *object, struct strbuf *b)
         fmt_duration(b, w->since_ms);
         strbuf_puts(b, " already\n");
     }
+    show_expected(b, w);
     if (w->blocker[0]) strbuf_fmt(b, "  behind %s: `rota why %s`\n", w->blocker, w->blocker);
     if (w->retry_in_ms > 0) {
         strbuf_puts(b, "  tried again in ");

@@ -220,15 +220,30 @@ int verb_ps(int argc, char **argv)
 /* ---- queue ---- */
 
 static const char queue_doc[] =
-    "What waits, in the order in which it will be tried, and for what.\v"
+    "What waits, in the order in which it will be tried, for what, and when it may expect to "
+    "start if everything that runs takes all its time.\v"
     "Examples:\n  rota queue\n  rota queue training -o wide";
 static const struct argp queue_argp = {NULL, args_pass_input, "[GROUP]", queue_doc,
                                        args_output, 0, 0};
 static const struct table_column queue_columns[] = {
     {"#", COL_RIGHT}, {"ID", 0}, {"NAME", COL_FLEX}, {"OWNER", 0}, {"GROUP", COL_WIDE},
     {"PRI", COL_RIGHT}, {"CPU", COL_RIGHT}, {"MEM", COL_RIGHT}, {"GPU", COL_RIGHT},
-    {"WAITING", COL_RIGHT}, {"KIND", COL_WIDE}, {"WHY", COL_FLEX}, {NULL, 0},
+    {"WAITING", COL_RIGHT}, {"STARTS", COL_RIGHT}, {"KIND", COL_WIDE}, {"WHY", COL_FLEX},
+    {"EXPECTED", COL_FLEX | COL_WIDE}, {NULL, 0},
 };
+
+/* "in 40m"; nothing where nobody can tell. */
+static void put_start(struct table *t, int64_t in_ms)
+{
+    AUTO_STRBUF struct strbuf b;
+    strbuf_init(&b, 32);
+    if (in_ms == 0) strbuf_puts(&b, "now");
+    if (in_ms > 0) {
+        strbuf_puts(&b, "in ");
+        fmt_age(&b, in_ms);
+    }
+    table_put(t, strbuf_str(&b));
+}
 
 static void queue_row(struct table *t, const void *item)
 {
@@ -241,8 +256,10 @@ static void queue_row(struct table *t, const void *item)
     table_putf(t, "%d", q->priority);
     put_needs(t, &q->total);
     put_age(t, q->waiting_ms);
+    put_start(t, q->expected_in_ms);
     table_put(t, str_of(q->kind));
     table_put(t, str_of(q->reason));
+    table_put(t, str_of(q->expected));
 }
 
 int verb_queue(int argc, char **argv)

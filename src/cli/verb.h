@@ -41,6 +41,9 @@ int verb_login(int argc, char **argv);
 int verb_version(int argc, char **argv);
 int verb_help(int argc, char **argv);
 
+/* The answer to a check, in words. */
+void session_show_check(const struct why_view *w, struct strbuf *b);
+
 /* ---- options that many verbs share ---- */
 struct common {
     const char *context; /* --context */

@@ -72,6 +72,7 @@ bool api_query_only(struct api_call *c, const char *const *known);
 
 /* ---- handlers, one file a noun ---- */
 void api_session_create(struct api_call *c);
+void api_session_check(struct api_call *c);
 void api_session_list(struct api_call *c);
 void api_session_show(struct api_call *c);
 void api_session_why(struct api_call *c);

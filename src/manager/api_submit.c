@@ -213,6 +213,35 @@ static void submit(struct api_call *c, struct submission *sub)
     answer_send(a);
 }
 
+/* What would become of it now: nothing is submitted, and nothing stored. */
+static void check(struct api_call *c, const struct session_spec *spec)
+{
+    struct manager *m = c->m;
+    struct world *w = turns_world(m->turns);
+    struct effects fx = {0};
+    struct session s;
+    struct event ev;
+    if (!submit_event(c, spec, &ev)) return;
+    if (step_check(w, &ev, &fx, &s) != VERDICT_OK) {
+        answer_verdict(m, c->req, &fx);
+    } else {
+        struct why_view v;
+        view_why(m, c->user, &s, &v);
+        answer_object(m, c->req, 200, &wire_why_view, &v);
+        wire_free(&wire_why_view, &v);
+    }
+    effects_done(&fx);
+}
+
+void api_session_check(struct api_call *c)
+{
+    static const char *const known[] = {NULL};
+    struct session_spec spec;
+    if (!api_query_only(c, known) || !api_body(c, &wire_session_spec, &spec)) return;
+    check(c, &spec);
+    wire_free(&wire_session_spec, &spec);
+}
+
 void api_session_create(struct api_call *c)
 {
     static const char *const known[] = {NULL};

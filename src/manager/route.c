@@ -8,6 +8,8 @@
 const struct route routes[] = {
     {HTTP_POST, "/api/v1/sessions", P, GATE_TOKEN, OBJECT_SESSION, ACTION_CREATE, true,
      api_session_create, "Submit a session; Idempotency-Key makes a repeat harmless."},
+    {HTTP_POST, "/api/v1/sessions/check", P, GATE_TOKEN, OBJECT_SESSION, ACTION_CREATE, true,
+     api_session_check, "What would become of such a session now; nothing is submitted."},
     {HTTP_GET, "/api/v1/sessions", P, GATE_TOKEN, OBJECT_SESSION, ACTION_LIST, true,
      api_session_list, "Sessions, newest first: ?state= &owner= &group= &name= &limit= &cursor=."},
     {HTTP_GET, "/api/v1/sessions/{id}", P, GATE_TOKEN, OBJECT_SESSION, ACTION_READ, true,

@@ -121,14 +121,6 @@ static void sort_nodes(struct wire_texts *nodes)
     if (nodes->n > 1) qsort(nodes->v, nodes->n, sizeof(nodes->v[0]), by_natural_name);
 }
 
-/* As `user` may read it. */
-static void explain(const struct world *w, uint32_t user, const struct session *s,
-                    struct why *ret)
-{
-    explain_session(w, s, ret);
-    ret->viewer = user;
-}
-
 void view_live(const struct manager *m, const struct session *s, struct session_view *ret)
 {
     const struct world *w = turns_world(m->turns);
@@ -140,7 +132,8 @@ void view_live(const struct manager *m, const struct session *s, struct session_
     }
     sort_nodes(&ret->nodes);
     struct why why;
-    explain(w, s->user, s, &why);
+    explain_session(w, s, &why);
+    why.viewer = s->user;
     struct strbuf b;
     strbuf_init(&b, 4096);
     explain_text(w, s, &why, &b);
@@ -175,55 +168,6 @@ void view_add_spec(struct manager *m, uint64_t session, struct session_view *v)
     }
     char *text = NULL;
     if (store_read_doc(m->reader, session, &text, NULL) == 0) v->spec = text;
-}
-
-static void why_names(const struct session *s, struct why_view *v)
-{
-    wire_init(&wire_why_view, v);
-    session_id_format(s->id, v->session);
-    TEXT_CLIP(v->name, str_of(s->name));
-    v->state = s->state;
-    v->failed_starts = s->failed_starts;
-}
-
-void view_why(const struct manager *m, uint32_t user, const struct session *s,
-              struct why_view *ret)
-{
-    const struct world *w = turns_world(m->turns);
-    struct why why;
-    explain(w, user, s, &why);
-    why_names(s, ret);
-    ret->kind = why.kind;
-    struct strbuf b;
-    strbuf_init(&b, 4096);
-    explain_text(w, s, &why, &b);
-    TEXT_CLIP(ret->text, strbuf_str(&b));
-    strbuf_done(&b);
-    const struct session *ahead = why.blocker ? world_session(w, why.blocker) : NULL;
-    bool named = ahead && !explain_hides(w, &why, ahead);
-    put_session_id(ret->blocker, named ? why.blocker : 0);
-    ret->place = why.place;
-    ret->queue_length = why.queue_length;
-    ret->nodes = why.nodes;
-    ret->unreachable = why.unreachable;
-    ret->cordoned = why.cordoned;
-    ret->quarantined = why.quarantined;
-    for (int f = 0; f < WHY_FILTERS; f++) ret->filtered += why.filtered[f];
-    ret->too_small = why.too_small;
-    ret->busy = why.busy;
-    const struct node *near = why.nearest_node ? world_node(w, why.nearest_node) : NULL;
-    TEXT_CLIP(ret->nearest_node, str_of(near ? near->name : ""));
-    view_slots(&why.missing, &ret->missing);
-    int64_t now_ms = turns_core_ms(m->turns);
-    ret->since_ms = now_ms > why.since_ms ? now_ms - why.since_ms : 0;
-    if (why.kind == WHY_WAITING && why.retry_ms > now_ms) ret->retry_in_ms = why.retry_ms - now_ms;
-}
-
-void view_why_ended(const struct session *s, struct why_view *ret)
-{
-    why_names(s, ret);
-    ret->kind = WHY_NONE;
-    view_end_text(s, ret->text, sizeof(ret->text));
 }
 
 /* ---- nodes, groups, history ---- */

@@ -4,6 +4,7 @@
  * view mixes two moments but for documents, which never change. */
 #ifndef MANAGER_VIEW_H
 #define MANAGER_VIEW_H
+#include "core/explain.h"
 #include "manager/manager.h"
 #include "wire/accounts.h"
 #include "wire/objects.h"
@@ -26,6 +27,9 @@ void view_event(struct manager *m, uint64_t turn, uint32_t index, const struct h
 /* `user` reads it: a blocker that it may not read has no name. */
 void view_why(const struct manager *m, uint32_t user, const struct session *s,
               struct why_view *ret);
+/* From a reason that was computed already. */
+void view_reason(const struct manager *m, const struct session *s, const struct why *why,
+                 struct why_view *ret);
 void view_why_ended(const struct session *s, struct why_view *ret);
 /* Whether `user` may read the session. */
 bool view_may_read(const struct world *w, uint32_t user, const struct session *s);

@@ -187,11 +187,24 @@ struct event_view {              /* a line of history */
     uint32_t attempt;
     char text[160];
 };
+struct excess_view {             /* a limit that is in the way */
+    char level[16], name[64];    /* "project", "vision" */
+    char what[16];               /* "gpu", "running" */
+    int64_t used, asked, limit;
+};
 struct why_view {
     char session[24], name[SESSION_NAME_MAX + 1];
     enum session_state state;
     enum why_kind kind;
-    char text[512];
+    char text[1024];
+    char wait[16];               /* WAITING, for what: "hold", "dependency", ... */
+    uint32_t n_excess;           /* OVER_QUOTA: all of them */
+    struct excess_view excess[QUOTA_EXCESSES_MAX];
+    char estimate[16];           /* "dated", or why there is no date; "": nothing waits */
+    int64_t expected_in_ms;      /* -1: no date */
+    char expected[512];          /* the same in words, and what it rests on */
+    char rests_on[24];           /* who has to end before, or stands in the way */
+    char node[NODE_NAME_MAX + 1]; /* where its first container would be */
     char blocker[24];            /* SKIPPED: the session ahead */
     uint32_t place, queue_length;
     uint32_t nodes, unreachable, cordoned, quarantined, too_small, busy;
@@ -209,7 +222,9 @@ struct queue_entry_view {
     struct slots_view total;
     int64_t waiting_ms;
     char kind[16];               /* enum why_kind: "no_capacity" */
-    char reason[512];
+    char reason[1024];
+    int64_t expected_in_ms;      /* -1: no date */
+    char expected[512];          /* in words, and what it rests on */
 };
 struct version_view { char version[24]; uint32_t protocol; char cluster[33], incarnation[33]; };
 struct join_token_answer { char *token; char ca_sha256[65]; char agent_url[256]; };

@@ -178,13 +178,37 @@ static const struct wire_field event_fields[] = {
 };
 const struct wire_table wire_event_view = WIRE_TABLE("event", struct event_view, event_fields);
 
+static const struct wire_field excess_fields[] = {
+    WIRE_F_TEXT(struct excess_view, level, "level", .doc = "user, project or domain."),
+    WIRE_F_TEXT(struct excess_view, name, "name", .doc = "Of the user, project or domain."),
+    WIRE_F_TEXT(struct excess_view, what, "what", .doc = "cpu, mem, gpu or running."),
+    WIRE_F_I64(struct excess_view, used, "used", .doc = "Now."),
+    WIRE_F_I64(struct excess_view, asked, "asked", .doc = "By this session."),
+    WIRE_F_I64(struct excess_view, limit, "limit", .doc = "The most."),
+};
+static const struct wire_table excess_table =
+    WIRE_TABLE("excess", struct excess_view, excess_fields);
+
 static const struct wire_field why_fields[] = {
-    WIRE_F_TEXT(struct why_view, session, "session", .flags = WIRE_REQUIRED, .doc = "Its id."),
+    WIRE_F_TEXT(struct why_view, session, "session", .flags = WIRE_REQUIRED,
+                .doc = "Its id; of a check the one that it would get now."),
     WIRE_F_TEXT(struct why_view, name, "name", .doc = "Its name."),
     WIRE_F_ENUM(struct why_view, state, "state", names_session_state, .def = SESSION_PENDING,
                 .doc = "Where it is."),
     WIRE_F_ENUM(struct why_view, kind, "kind", names_why_kind, .doc = "Why it is there."),
     WIRE_F_TEXT(struct why_view, text, "text", .doc = "The same for people, with the numbers."),
+    WIRE_F_TEXT(struct why_view, wait, "wait", OMIT,
+                .doc = "What it waits for: hold, dependency, start, backoff, array."),
+    WIRE_F_ARRAY(struct why_view, excess, n_excess, "excess", &excess_table, OMIT,
+                 .doc = "Limits in its way, all of them."),
+    WIRE_F_TEXT(struct why_view, estimate, "estimate", OMIT,
+                .doc = "dated, or why there is no date: waits, over, later, undated, behind."),
+    WIRE_F_I64(struct why_view, expected_in_ms, "expected_in_ms", OMIT, .def = -1,
+               .min = -1, .max = INT64_MAX, .doc = "Until it may expect to start."),
+    WIRE_F_TEXT(struct why_view, expected, "expected", OMIT, .doc = "And what that rests on."),
+    WIRE_F_TEXT(struct why_view, rests_on, "rests_on", OMIT,
+                .doc = "Who has to end before, or has no time limit."),
+    WIRE_F_TEXT(struct why_view, node, "node", OMIT, .doc = "Where it would start."),
     WIRE_F_TEXT(struct why_view, blocker, "blocker", OMIT, .doc = "The session ahead."),
     WIRE_F_U32(struct why_view, place, "place", OMIT, .doc = "In the queue, from 1."),
     WIRE_F_U32(struct why_view, queue_length, "queue_length", OMIT, .doc = "Of its group."),
@@ -215,6 +239,10 @@ static const struct wire_field queue_fields[] = {
     WIRE_F_I64(struct queue_entry_view, waiting_ms, "waiting_ms", .doc = "For how long."),
     WIRE_F_TEXT(struct queue_entry_view, kind, "kind", .doc = "Of the reason."),
     WIRE_F_TEXT(struct queue_entry_view, reason, "reason", .doc = "Why it waits."),
+    WIRE_F_I64(struct queue_entry_view, expected_in_ms, "expected_in_ms", OMIT, .def = -1,
+               .min = -1, .max = INT64_MAX, .doc = "Until it may expect to start."),
+    WIRE_F_TEXT(struct queue_entry_view, expected, "expected", OMIT,
+                .doc = "And what that rests on."),
 };
 const struct wire_table wire_queue_entry_view =
     WIRE_TABLE("queue entry", struct queue_entry_view, queue_fields);

@@ -4,6 +4,18 @@
 #include "base/check.h"
 #include "core/model/order.h"
 
+static const char *const NAMES[] = {
+    [WAIT_NONE] = "",       [WAIT_HOLD] = "hold",       [WAIT_DEPENDENCY] = "dependency",
+    [WAIT_START] = "start", [WAIT_BACKOFF] = "backoff", [WAIT_ARRAY] = "array",
+};
+_Static_assert(ARRAY_LEN(NAMES) == WAIT_KINDS, "one name a kind");
+
+const char *wait_kind_name(enum wait_kind k)
+{
+    CHECK(k < WAIT_KINDS);
+    return NAMES[k];
+}
+
 /* ---- arrays */
 
 static struct array_work *array_at(const struct world *w, uint64_t array)

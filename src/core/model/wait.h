@@ -16,6 +16,7 @@ enum wait_kind {
     WAIT_ARRAY,      /* as many tasks of its array run as may */
     WAIT_KINDS
 };
+const char *wait_kind_name(enum wait_kind k); /* "", "hold", "dependency", ... */
 /* Of a pending session; the first in this order. */
 enum wait_kind wait_of(const struct world *w, const struct session *s);
 

@@ -276,6 +276,11 @@ static const char *const LIMIT_LABELS[] = {
     [LIMIT_CONTAINERS] = "containers a session"};
 _Static_assert(ARRAY_LEN(LIMIT_LABELS) == LIMIT_KINDS, "one label a kind");
 
+const char *quota_name(const struct world *w, const struct quota_excess *e)
+{
+    return account_name(w, e->level, e->id);
+}
+
 void quota_print(const struct world *w, const struct quota_excess *e, struct strbuf *out)
 {
     CHECK(e->kind < LIMIT_KINDS);

@@ -45,6 +45,8 @@ uint32_t quota_excesses(const struct world *w, const struct session *s,
  * tasks together); false: none. */
 bool quota_never(const struct world *w, const struct session *s, struct quota_excess *ret);
 
+/* The name of the user, project or domain. */
+const char *quota_name(const struct world *w, const struct quota_excess *e);
 /* "project vision uses 3 of 4 GPU, 2 asked". */
 void quota_print(const struct world *w, const struct quota_excess *e, struct strbuf *out);
 
