@@ -41,6 +41,12 @@ static void part(struct fleet *f, struct rotor *r, enum rotation_fault kind)
     else if (kind == FAULT_MANAGER_AWAY) r->fault.cut_ms = until(f, 15 * MINUTE_MS);
 }
 
+static void fail_binds(struct fleet *f)
+{
+    uint64_t pool = fleet_below(f, f->n_pools); /* two lots, in this order with any compiler */
+    f->pools[pool].fails_until_ms = until(f, 20 * MINUTE_MS);
+}
+
 static void restore_backup(struct fleet *f)
 {
     for (uint32_t i = 0; i < f->n_rotors; i++) {
@@ -99,7 +105,7 @@ static bool happen(struct fleet *f, struct rotor *r, enum rotation_fault kind)
     case FAULT_MANAGER_OLD: restore_backup(f); return true;
     case FAULT_ENGINE_INTRUDES: return intrude(f, r);
     case FAULT_BIND_FAILS:
-        f->pools[fleet_below(f, f->n_pools)].fails_until_ms = until(f, 20 * MINUTE_MS);
+        fail_binds(f);
         return true;
     case FAULT_STEP_KILL: case FAULT_MEMORY_STUCK: case FAULT_RECORD_CORRUPT:
     case FAULT_LATE_WORK: return false; /* happen by themselves */

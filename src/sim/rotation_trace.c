@@ -113,10 +113,10 @@ void rotation_trace_make(struct rotation_trace *t, uint64_t seed)
         on = on ? rng_below(&rng, 8) != 0 : rng_below(&rng, 3) == 0;
         uint64_t n = on ? 60 + rng_below(&rng, 300) : rng_below(&rng, 4);
         for (uint64_t i = 0; i < n; i++) {
-            struct rotation_row row = {.seq = t->rows.n,
-                .at_ms = minute * 60000 + (int64_t)rng_below(&rng, 60000),
-                .context = 100 + (uint32_t)rng_below(&rng, 4000),
-                .generated = 5 + (uint32_t)rng_below(&rng, 60)};
+            struct rotation_row row = {.seq = t->rows.n}; /* the lots in this order, always */
+            row.at_ms = minute * 60000 + (int64_t)rng_below(&rng, 60000);
+            row.context = 100 + (uint32_t)rng_below(&rng, 4000);
+            row.generated = 5 + (uint32_t)rng_below(&rng, 60);
             if (rng_below(&rng, 50) == 0) row.generated = 1500 + (uint32_t)rng_below(&rng, 2000);
             if (rng_below(&rng, 200) == 0) row.context = 100000 + (uint32_t)rng_below(&rng, 90000);
             VEC_PUSH(&t->rows, row);
