@@ -83,6 +83,7 @@ static void make_job(struct cluster *c, uint64_t key)
     if (below(c, 2) == 0) s->strategy = (enum place_strategy)below(c, PLACE_STRATEGIES);
     if (below(c, 6) == 0)
         text_fmt(s->where.labels, sizeof(s->where.labels), "rack=%u", (unsigned)below(c, 2));
+    s->preemptible = below(c, 3) != 0;
     s->grace_ms = 1000 + (int64_t)below(c, 10000);
     s->time_limit_ms = below(c, 3) == 0 ? 5000 + (int64_t)below(c, 40000) : 0;
     s->pending_timeout_ms = below(c, 5) == 0 ? 5000 + (int64_t)below(c, 200000) : 0;
@@ -119,6 +120,12 @@ static void set_up(struct cluster *c)
     disk_init(&c->disk);
     leader_init(&c->leader);
     if (below(c, 2) == 0) c->disk.groups.v[0].on_blocked = BLOCKED_SKIP;
+    c->disk.groups.v[0].preempt = (struct preempt_policy){
+        .enabled = below(c, 2) == 0,
+        .mode = (enum preempt_mode)(1 + below(c, PREEMPT_MODES - 1)),
+        .scope = SCOPE_USER,
+        .order = (enum preempt_order)(1 + below(c, PREEMPT_ORDERS - 1)),
+        .min_runtime_ms = (int64_t)below(c, 3) * 5000};
     c->n_machines = 1 + (uint32_t)below(c, 5);
     for (uint32_t i = 0; i < c->n_machines; i++) {
         struct slots capacity = {{(int64_t)(2 + below(c, 7)) * 1000,
@@ -382,6 +389,7 @@ static void count(struct cluster *c)
         r->failed += s->outcome == OUTCOME_FAILED;
         r->cancelled += s->outcome == OUTCOME_CANCELLED;
         r->timed_out += s->outcome == OUTCOME_TIMED_OUT;
+        r->preempted += s->outcome == OUTCOME_PREEMPTED;
         r->lost_sessions += s->outcome == OUTCOME_LOST;
     }
 }

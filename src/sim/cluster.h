@@ -21,6 +21,7 @@ struct sim_result {
     uint64_t steps, delivered, lost, doubled, turns, reloads;
     uint64_t leader_kills, agent_kills, reboots, forgotten, hermits;
     uint64_t sessions, succeeded, failed, cancelled, timed_out, lost_sessions;
+    uint64_t evictions, preempted;
 };
 
 struct told { /* by a report about a current row, before its step */

@@ -20,6 +20,7 @@ struct job {
     bool acked;
     uint64_t session;
     bool stop_wanted;
+    bool reserved; /* the last time that it waited it was promised room */
     int64_t least_grace_ms; /* that anybody ever asked for */
     /* What really happened, for the oracles. */
     bool main_exited;

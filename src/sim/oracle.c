@@ -101,6 +101,10 @@ static void placing_is_right(struct cluster *c, const struct alloc *a, const str
         cluster_broken(c, "s%llu asks for %s and is placed on %s", (unsigned long long)s->id, asked,
                        n->name);
     if (!first || w->groups.v[0].on_blocked != BLOCKED_STOP) return;
+    const struct job *job = cluster_job_of(c, s->id);
+    const struct session *was = disk_live(&c->disk, s->id);
+    bool promised = (job && job->reserved) || (was && was->state == SESSION_RESERVED);
+    if (promised) return; /* who came later does not take it */
     struct queue_entry one = pool_entry_of(w, first), other = pool_entry_of(w, s);
     bool ahead = pool_before(&one, &other);
     if (ahead && place_hosts_at(w, first, n->id - 1) && place_possible(w, first, &c->scratch))
@@ -123,6 +127,29 @@ static void placed(struct cluster *c)
         cluster_broken(c, "s%llu has room and does not start", (unsigned long long)first->id);
 }
 
+/* Who is made to go may be, and goes for somebody whose room is promised in the same turn. */
+static void evictions_are_right(struct cluster *c)
+{
+    const struct world *w = c->leader.w;
+    uint32_t victims = 0, reserved = 0;
+    VEC_EACH(ch, &c->leader.effects.changes) {
+        const struct history *h = &ch->u.history;
+        if (ch->kind != CHANGE_HISTORY || h->what != HISTORY_STATE) continue;
+        struct job *job = cluster_job_of(c, h->session);
+        if (job && h->state == SESSION_PENDING) job->reserved = false;
+        if (job && h->state == SESSION_RESERVED) job->reserved = true;
+        if (h->state == SESSION_RESERVED) reserved++;
+        if (h->state != SESSION_STOPPING || h->outcome != OUTCOME_PREEMPTED) continue;
+        const struct session *s = world_session(w, h->session);
+        victims++;
+        if (!w->groups.v[0].preempt.enabled || !s || !s->preemptible)
+            cluster_broken(c, "s%llu is made to go and may not be", (unsigned long long)h->session);
+    }
+    if (victims > 0 && reserved == 0) cluster_broken(c, "somebody goes, and for nobody");
+    if (reserved > 0 && victims == 0) cluster_broken(c, "room is promised that nobody leaves");
+    c->result->evictions += victims;
+}
+
 static const struct member_report *reported(const struct event_report *e, struct member_ref ref)
 {
     for (uint32_t i = 0; i < e->n_members; i++) {
@@ -143,6 +170,7 @@ void oracle_before_report(struct cluster *c, const struct event_report *e)
         if (a->revoked || !s || (s->deadline_ms > 0 && s->deadline_ms <= now_ms)) continue;
         bool ran = a->phase == MEMBER_STARTING || a->phase == MEMBER_RUNNING; /* perhaps */
         if (m && m->phase == MEMBER_FAILED) ran = false; /* proved */
+        if (s->requeue) ran = false; /* it makes room, and is to run anew */
         bool unborn = m && m->phase == MEMBER_FAILED && s->state < SESSION_RUNNING;
         bool failed = m && m->phase == MEMBER_EXITED && m->end.exit_code > 0;
         VEC_PUSH(&c->told, ((struct told){
@@ -281,6 +309,7 @@ void oracle_step(struct cluster *c)
     machines_hold(c);
     nodes_are_known(c);
     placed(c);
+    evictions_are_right(c);
     const struct world *w = c->leader.w;
     for (uint32_t i = 0; i < w->sessions.n; i++) {
         const struct session *s = &w->sessions.v[i];
@@ -310,6 +339,8 @@ static void end_is_true(struct cluster *c, const struct session *s)
     if (s->outcome == OUTCOME_FAILED && !job->spec.stop_on_member && !job->main_bad &&
         !job->start_bad && !job->member_late)
         cluster_broken(c, "s%llu failed for a member that it can spare", id);
+    if (s->outcome == OUTCOME_PREEMPTED && (!s->preemptible || s->requeue))
+        cluster_broken(c, "s%llu need not have gone", id);
     if (s->outcome == OUTCOME_CANCELLED && !job->stop_wanted)
         cluster_broken(c, "s%llu was cancelled by nobody", id);
     if (s->outcome == OUTCOME_TIMED_OUT && !job->spec.time_limit_ms &&

@@ -33,16 +33,19 @@ static void add(struct sim_result *sum, const struct sim_result *r)
     sum->succeeded += r->succeeded;
     sum->failed += r->failed;
     sum->cancelled += r->cancelled;
+    sum->evictions += r->evictions;
+    sum->preempted += r->preempted;
     sum->lost_sessions += r->lost_sessions;
 }
 
 static void print_sum(const struct sim_result *s)
 {
     printf("%llu sessions: %llu succeeded, %llu failed, %llu cancelled, %llu timed out, "
-           "%llu lost\n",
+           "%llu lost, %llu preempted (%llu times made to go)\n",
            (unsigned long long)s->sessions, (unsigned long long)s->succeeded,
            (unsigned long long)s->failed, (unsigned long long)s->cancelled,
-           (unsigned long long)s->timed_out, (unsigned long long)s->lost_sessions);
+           (unsigned long long)s->timed_out, (unsigned long long)s->lost_sessions,
+           (unsigned long long)s->preempted, (unsigned long long)s->evictions);
     printf("%llu steps, %llu turns, %llu reloads after a bad commit\n",
            (unsigned long long)s->steps, (unsigned long long)s->turns,
            (unsigned long long)s->reloads);
