@@ -47,9 +47,10 @@ static void put_counts(const struct world *w, const struct why *why, struct why_
     }
 }
 
-static void put_expected(const struct world *w, const struct session *s, const struct why *why,
+static void put_expected(const struct manager *m, const struct session *s, const struct why *why,
                          struct why_view *v)
 {
+    const struct world *w = turns_world(m->turns);
     const struct forecast *f = &why->expected;
     struct strbuf b;
     strbuf_init(&b, 4096);
@@ -59,7 +60,8 @@ static void put_expected(const struct world *w, const struct session *s, const s
     TEXT_CLIP(v->estimate, str_of(forecast_kind_name(f->kind)));
     put_named(w, why, f->rests_on, v->rests_on);
     if (f->kind != FORECAST_DATED) return;
-    v->expected_in_ms = f->at_ms > w->now_ms ? f->at_ms - w->now_ms : 0;
+    int64_t now_ms = turns_core_ms(m->turns); /* the world's may be older: nothing happened */
+    v->expected_in_ms = f->at_ms > now_ms ? f->at_ms - now_ms : 0;
     const struct node *n = world_node(w, f->node);
     CHECK(n != NULL);
     TEXT_CLIP(v->node, str_of(n->name));
@@ -78,7 +80,7 @@ void view_reason(const struct manager *m, const struct session *s, const struct 
     strbuf_done(&b);
     put_named(w, why, why->blocker, ret->blocker);
     put_counts(w, why, ret);
-    put_expected(w, s, why, ret);
+    put_expected(m, s, why, ret);
     int64_t now_ms = turns_core_ms(m->turns);
     ret->since_ms = now_ms > why->since_ms ? now_ms - why->since_ms : 0;
     if (why->kind != WHY_WAITING) return;

@@ -96,6 +96,24 @@ static void one_after_the_other(void **state)
     lab_free(l);
 }
 
+/* Those behind the depth have no promise, and are dated behind those that have. */
+static void behind_the_depth(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_BACKFILL);
+    lab_join(l, "n1", 4, 64, 0);
+    set_group(l, 1);
+    uint64_t a = run_for(l, 3, 10 * MIN);
+    uint64_t b = run_for(l, 4, 20 * MIN), c = run_for(l, 4, 5 * MIN), d = run_for(l, 3, 5 * MIN);
+    uint64_t e = run_for(l, 1, 5 * MIN);
+    assert_int_equal(lab_state(l, e), SESSION_RUNNING); /* it delays nobody */
+    assert_null(plan_of(l->w, c));
+    expect_date(l, b, 10 * MIN, a);
+    expect_date(l, c, 30 * MIN, b);
+    expect_date(l, d, 35 * MIN, c);
+    lab_free(l);
+}
+
 /* What runs without a limit is never promised: the reason says who. */
 static void without_a_limit(void **state)
 {
@@ -475,6 +493,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_after_the_other),
+        cmocka_unit_test(behind_the_depth),
         cmocka_unit_test(without_a_limit),
         cmocka_unit_test(nothing_could_hold_it),
         cmocka_unit_test(in_strict_order),
