@@ -240,7 +240,7 @@ static void put_waiting(const struct world *w, const struct session *s, const st
 {
     switch (why->wait) {
     case WAIT_HOLD:
-        strbuf_fmt(out, "is held: `rota release s%llu` lets it go on", (unsigned long long)s->id);
+        strbuf_fmt(out, "held until `rota release s%llu`", (unsigned long long)s->id);
         return;
     case WAIT_DEPENDENCY: put_dependencies(w, s, why, out); return;
     case WAIT_START:

@@ -70,7 +70,7 @@ static void waits_for_its_time(void **state)
     s = request(1, 0);
     s.hold = true;
     lab_expect_why(l, lab_run(l, &s), WHY_WAITING,
-                   "is held: `rota release s2` lets it go on; place 2 of 2 in the queue");
+                   "held until `rota release s2`; place 2 of 2 in the queue");
     lab_free(l);
 }
 

@@ -84,8 +84,8 @@ static void test_queue(void **state)
     assert_in_range(q.items.v[0].expected_in_ms, 3500000, 3600000);
     assert_in_range(q.items.v[1].expected_in_ms, 3 * 3500000, 3 * 3600000);
     assert_int_equal(q.items.v[2].expected_in_ms, -1);
-    assert_string_equal(q.items.v[2].reason, "is held: `rota release s4` lets it go on; place 3 of "
-                                             "3 in the queue");
+    assert_string_equal(q.items.v[2].reason, "held until `rota release s4`; place 3 of 3 in the "
+                                             "queue");
     wire_free(&wire_queue_list, &q);
     fake_node_done(&n);
     rig_close(&r);
