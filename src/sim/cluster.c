@@ -119,8 +119,12 @@ static void set_up(struct cluster *c)
     post_init(&c->post, c->options->seed * UINT64_C(0x2545f4914f6cdd1d) + 1);
     disk_init(&c->disk);
     leader_init(&c->leader);
-    if (below(c, 2) == 0) c->disk.groups.v[0].on_blocked = BLOCKED_SKIP;
-    c->disk.groups.v[0].preempt = (struct preempt_policy){
+    struct group *g = &c->disk.groups.v[0];
+    if (below(c, 2) == 0) g->on_blocked = below(c, 3) == 0 ? BLOCKED_SKIP : BLOCKED_BACKFILL;
+    if (below(c, 2) == 0) g->reserve_depth = 1 + (uint32_t)below(c, 3);
+    if (below(c, 2) == 0) g->undated_ms = 30000;
+    if (below(c, 4) == 0) g->order = ORDER_LIFO;
+    g->preempt = (struct preempt_policy){
         .enabled = below(c, 2) == 0,
         .mode = (enum preempt_mode)(1 + below(c, PREEMPT_MODES - 1)),
         .scope = SCOPE_USER,

@@ -224,11 +224,15 @@ static void feed(struct cluster *c, struct event *ev)
     note_heard(c, ev);
     if (ev->kind == EVENT_NODE_REPORT) oracle_report(c, &ev->u.report);
     oracle_step(c);
+    enum verdict verdict = l->effects.verdict; /* of the event, not of the ticks after it */
+    uint64_t session = l->effects.session;
     while (l->effects.more) {
         struct event tick = {.kind = EVENT_TICK};
         l->effects.more = false;
         feed(c, &tick);
     }
+    l->effects.verdict = verdict;
+    l->effects.session = session;
 }
 
 static void release(struct cluster *c)

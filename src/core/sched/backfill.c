@@ -117,6 +117,7 @@ void backfill_undated(struct walk *walk, const struct session *s)
     if (w->now_ms - r->undated_ms < walk->g->undated_ms) return;
     if (r->closed.n == 0) choose_nodes(walk, s);
     if (r->closed.n > 0) close_nodes(walk);
+    else r->undated_ms = w->now_ms + PASS_ATTEMPT_MS - walk->g->undated_ms; /* then again */
 }
 
 void backfill_end(struct walk *walk, bool whole)

@@ -80,7 +80,8 @@ void reserve_freed(struct world *w)
             const struct session *s = world_session(w, one->session);
             CHECK(s != NULL);
             if (!place_hosts_at(w, s, w->freed.v[i])) continue;
-            one->look = plan_when(w, w->freed.v[i] + 1, s) < one->at_ms;
+            bool overdue = one->at_ms <= w->now_ms;
+            one->look = overdue || plan_when(w, w->freed.v[i] + 1, s) < one->at_ms;
         }
     }
 }
