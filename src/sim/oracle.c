@@ -4,6 +4,8 @@
 #include "core/explain.h"
 #include "core/model/pool.h"
 #include "core/sched/index.h"
+#include "core/sched/reserve.h"
+#include "core/sched/sched.h"
 #include "sim/cluster.h"
 
 /* No machine carries more than it has, and no device two containers. */
@@ -46,6 +48,8 @@ void oracle_world(struct cluster *c)
     const char *bad = world_audit(w);
     if (!bad) bad = index_audit(w);
     if (bad) cluster_broken(c, "audit: %s", bad);
+    if (w->sched && w->sched->pass && w->sched->pass->surprises > 0)
+        cluster_broken(c, "a pass that believes nothing found more than the others");
     for (uint32_t i = 0; i < w->sessions.n; i++) {
         const struct session *s = &w->sessions.v[i];
         if (s->state == 0) continue;

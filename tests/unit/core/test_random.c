@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "core/sched/leaving.h"
 #include "core/sched/place.h"
+#include "core/sched/reserve.h"
 #include "core/sched/vacate.h"
 
 #define SEEDS 2000
@@ -214,6 +215,7 @@ static void check_evictions(const struct lab *l, struct evictions *log)
 static void check_reasons(const struct lab *l)
 {
     if (l->fx.more) return;
+    assert_true(reserve_pass(l->w)->surprises == 0); /* nothing was missed for a minute */
     VEC_EACH(s, &l->w->sessions) {
         struct why why;
         if (s->id == 0) continue;
