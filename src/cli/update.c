@@ -100,7 +100,7 @@ int verb_update(int argc, char **argv)
 
 static const char requeue_doc[] =
     "Stop sessions and let them wait again at their place, under their ids.\v"
-    "Example:\n  rota requeue night\n\n"
+    "Examples:\n  rota requeue night\n\n"
     "It gets SIGTERM, its grace, SIGKILL; the next start finds ROTA_RESTART_COUNT one higher.";
 static const struct argp requeue_argp = {NULL, args_pass_input, "SESSION...", requeue_doc,
                                          args_plain, 0, 0};
