@@ -112,9 +112,11 @@ void backfill_undated(struct walk *walk, const struct session *s)
         }
         r->undated = s->id;
         r->undated_ms = w->now_ms;
+        r->searched = false;
         return;
     }
     if (w->now_ms - r->undated_ms < walk->g->undated_ms) return;
+    r->searched = true;
     if (r->closed.n == 0) choose_nodes(walk, s);
     if (r->closed.n > 0) close_nodes(walk);
     else r->undated_ms = w->now_ms + PASS_ATTEMPT_MS - walk->g->undated_ms; /* then again */
