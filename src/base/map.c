@@ -98,9 +98,9 @@ void map_u64_done(struct map_u64 *m)
 
 /* ---- texts: a place is free while its key is NULL */
 
-static uint32_t str_hash(struct str s)
+uint32_t map_str_hash(struct str s, uint64_t number)
 {
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ s.n;
+    uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ s.n ^ mix(number);
     while (s.n >= sizeof(uint64_t)) {
         uint64_t word;
         memcpy(&word, s.p, sizeof(word));
@@ -126,7 +126,7 @@ static uint32_t str_find(const struct map_str *m, struct str key, uint32_t hash)
 uint32_t map_str_get(const struct map_str *m, struct str key)
 {
     if (m->n == 0) return MAP_NONE;
-    const struct map_str_entry *e = &m->e[str_find(m, key, str_hash(key))];
+    const struct map_str_entry *e = &m->e[str_find(m, key, map_str_hash(key, 0))];
     return e->key ? e->val : MAP_NONE;
 }
 
@@ -150,7 +150,7 @@ void map_str_put(struct map_str *m, struct str key, uint32_t val)
     CHECK(key.n < UINT32_MAX);
     uint32_t cap = room_for_one_more(m->n, m->cap);
     if (cap != m->cap) str_resize(m, cap);
-    uint32_t hash = str_hash(key);
+    uint32_t hash = map_str_hash(key, 0);
     struct map_str_entry *e = &m->e[str_find(m, key, hash)];
     if (!e->key) {
         e->key = mem_strndup(key.p, key.n);
@@ -164,7 +164,7 @@ void map_str_put(struct map_str *m, struct str key, uint32_t val)
 bool map_str_del(struct map_str *m, struct str key)
 {
     if (m->n == 0) return false;
-    uint32_t mask = m->cap - 1, hole = str_find(m, key, str_hash(key));
+    uint32_t mask = m->cap - 1, hole = str_find(m, key, map_str_hash(key, 0));
     if (!m->e[hole].key) return false;
     mem_free(m->e[hole].key);
     for (uint32_t at = (hole + 1) & mask; m->e[at].key; at = (at + 1) & mask) {

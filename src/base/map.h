@@ -29,5 +29,7 @@ uint32_t map_str_get(const struct map_str *m, struct str key);
 void map_str_put(struct map_str *m, struct str key, uint32_t val);
 bool map_str_del(struct map_str *m, struct str key);
 void map_str_done(struct map_str *m);
+/* For a table of one's own, whose keys are a text and a number. */
+uint32_t map_str_hash(struct str text, uint64_t number);
 
 #endif

@@ -33,7 +33,7 @@ void world_free(struct world *w)
     VEC_DONE(&w->freed);
     VEC_DONE(&w->opened);
     map_u64_done(&w->session_by_id);
-    map_str_done(&w->session_by_name);
+    names_done(&w->names);
     map_str_done(&w->node_by_name);
     map_str_done(&w->family_by_key);
     heap_done(&w->timers);
@@ -45,15 +45,6 @@ void world_free(struct world *w)
 
 /* ---- sessions */
 
-struct name_key { char text[SESSION_NAME_MAX + 16]; };
-
-static struct str name_key(uint32_t user, struct str name, struct name_key *k)
-{
-    CHECK(name.n <= SESSION_NAME_MAX);
-    int n = text_fmt(k->text, sizeof(k->text), "%u/%.*s", user, (int)name.n, name.p);
-    return str_n(k->text, (size_t)n);
-}
-
 struct session *world_session(const struct world *w, uint64_t id)
 {
     uint32_t slot = map_u64_get(&w->session_by_id, id);
@@ -64,9 +55,8 @@ struct session *world_session(const struct world *w, uint64_t id)
 
 struct session *world_session_named(const struct world *w, uint32_t user, struct str name)
 {
-    struct name_key k;
     if (name.n == 0 || name.n > SESSION_NAME_MAX) return NULL;
-    uint32_t slot = map_str_get(&w->session_by_name, name_key(user, name, &k));
+    uint32_t slot = names_find(w, user, name);
     return slot != MAP_NONE ? &w->sessions.v[slot] : NULL;
 }
 
@@ -88,25 +78,23 @@ struct session *world_add_session(struct world *w)
 
 void world_index_session(struct world *w, struct session *s)
 {
-    struct name_key k;
     uint32_t slot = (uint32_t)(s - w->sessions.v);
     CHECK(s->id > 0);
     CHECK(map_u64_get(&w->session_by_id, s->id) == MAP_NONE);
     map_u64_put(&w->session_by_id, s->id, slot);
-    map_str_put(&w->session_by_name, name_key(s->user, str_of(s->name), &k), slot);
-    CHECK(w->session_by_id.n == w->session_by_name.n);
+    names_add(w, slot);
+    CHECK(w->session_by_id.n == w->names.n);
 }
 
 void world_drop_session(struct world *w, struct session *s)
 {
-    struct name_key k;
     uint32_t slot = (uint32_t)(s - w->sessions.v);
     CHECK(s->state == SESSION_ENDED);
     CHECK(w->n_sessions > 0);
     ledger_orphan(w, s);
     bool known = map_u64_del(&w->session_by_id, s->id);
     CHECK(known);
-    known = map_str_del(&w->session_by_name, name_key(s->user, str_of(s->name), &k));
+    known = names_remove(w, slot);
     CHECK(known);
     /* The stamp lives on: a timer of this session must not wake the next one. */
     *s = (struct session){.first_alloc = MAP_NONE, .timer_stamp = s->timer_stamp};

@@ -16,6 +16,7 @@
 #include "core/model/account.h"
 #include "core/model/group.h"
 #include "core/model/ledger.h"
+#include "core/model/names.h"
 #include "core/model/node.h"
 #include "core/model/reservation.h"
 #include "core/model/session.h"
@@ -107,7 +108,7 @@ struct world {
     VEC(struct reservation) reservations; /* by id */
     /* Indexes. */
     struct map_u64 session_by_id;
-    struct map_str session_by_name; /* "user-id/name", live only */
+    struct name_index names; /* of live sessions, unique for each user */
     struct map_str node_by_name;
     struct map_str family_by_key;
     VEC(uint32_t) free_sessions, free_allocs, free_families;
