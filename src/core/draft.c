@@ -54,11 +54,28 @@ void draft_ends_sooner(struct draft *d, const struct session *s)
     }
 }
 
+void draft_end(struct draft *d, struct alloc *a, const struct member_end *end)
+{
+    CHECK(a->live);
+    CHECK(alloc_ended(a));
+    VEC_PUSH(&d->ends, *end);
+    a->end = d->ends.n;
+}
+
+const struct member_end *draft_end_of(const struct draft *d, const struct alloc *a)
+{
+    static const struct member_end nothing;
+    if (a->end == 0) return &nothing;
+    CHECK(a->end <= d->ends.n);
+    return &d->ends.v[a->end - 1];
+}
+
 void draft_release(struct draft *d, struct alloc *a)
 {
     struct change *c = VEC_ADD(&d->out->changes);
     c->kind = CHANGE_ALLOC_GONE;
-    c->u.alloc = *a;
+    c->u.alloc_row = (struct alloc_row){*a, *draft_end_of(d, a)};
+    c->u.alloc.end = 0;
     draft_wants(d, a->node);
     uint32_t node = a->node;
     ledger_release(d->w, a);
@@ -127,7 +144,7 @@ static void copy_sessions(struct draft *d)
     for (uint32_t i = 0; i < d->sessions.n; i++) {
         struct session *s = &d->w->sessions.v[d->sessions.v[i]];
         CHECK(s->id > 0);
-        add(d, CHANGE_SESSION)->u.session = *s;
+        add(d, CHANGE_SESSION)->u.session_row = (struct session_row){*s, *ends_of(d->w, s)};
         if (!session_live(s)) world_drop_session(d->w, s);
     }
 }
@@ -181,6 +198,7 @@ void draft_finish(struct draft *d)
           d->out->verdict == VERDICT_NAME_TAKEN);
     CHECK(d->ended.n == 0); /* each was told to its dependents */
     VEC_DONE(&d->ended);
+    VEC_DONE(&d->ends);
     VEC_DONE(&d->sessions);
     VEC_DONE(&d->allocs);
     VEC_DONE(&d->nodes);

@@ -15,6 +15,7 @@ struct draft {
     struct effects *out;
     uint32_t actor; /* who caused what happens now; 0: nobody, it followed */
     VEC(struct draft_end) ended; /* sessions, for those that depend on them */
+    VEC(struct member_end) ends; /* of rows whose containers are proved gone */
     VEC(uint32_t) sessions, allocs, nodes, groups; /* slots and indexes, with doubles */
 };
 
@@ -27,6 +28,9 @@ void draft_wants(struct draft *d, uint32_t node);
 void draft_wants_of(struct draft *d, const struct session *s); /* of all its nodes */
 /* What it holds will be free sooner than its time limit said: the pass may plan with that. */
 void draft_ends_sooner(struct draft *d, const struct session *s);
+/* What the node said of the end of a row, until the row is released in the same step. */
+void draft_end(struct draft *d, struct alloc *a, const struct member_end *end);
+const struct member_end *draft_end_of(const struct draft *d, const struct alloc *a);
 /* Releases the row: the change, the ledger, the node's wishes, the pass. */
 void draft_release(struct draft *d, struct alloc *a);
 struct history *draft_history(struct draft *d, enum history_what what); /* until the next one */

@@ -230,7 +230,8 @@ static void put_backoff(const struct world *w, const struct session *s, const st
     } else {
         strbuf_fmt(out, "it failed and starts again, time %u of %u", s->restarts, s->restart_max);
     }
-    if (s->end.detail[0] != '\0') strbuf_fmt(out, " (%s)", s->end.detail);
+    const struct member_end *end = ends_of(w, s);
+    if (end->detail[0] != '\0') strbuf_fmt(out, " (%s)", end->detail);
     strbuf_puts(out, ", next try in ");
     put_after(w, why->retry_ms, out);
 }

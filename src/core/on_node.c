@@ -231,8 +231,10 @@ static void lose_session(struct draft *d, struct session *s, const char *text)
         transition_try_end(d, s);
         return;
     }
-    TEXT_CLIP(s->end.detail, str_of(text));
-    s->end.exit_code = -1;
+    struct member_end end = *ends_of(d->w, s);
+    TEXT_CLIP(end.detail, str_of(text));
+    end.exit_code = -1;
+    ends_put(d->w, s, &end);
     if (s->state == SESSION_STOPPING) {
         s->outcome = OUTCOME_LOST;
         draft_session(d, s);

@@ -61,14 +61,15 @@ static struct member_end clean_end(const struct member_end *in)
 }
 
 /* Not listed, and the node knew of it: whether it ever ran decides what that means. */
-static void vanish(struct alloc *a)
+static void vanish(struct draft *d, struct alloc *a)
 {
     bool ran = a->phase >= MEMBER_STARTING; /* perhaps: then it must not run twice */
     CHECK(!alloc_ended(a));
     a->phase = ran ? MEMBER_EXITED : MEMBER_FAILED;
-    a->end = (struct member_end){.exit_code = -1, .vanished = true};
-    TEXT_CLIP(a->end.detail, ran ? STR("outcome unknown: the node no longer has it")
-                                 : STR("the node no longer has it"));
+    struct member_end end = {.exit_code = -1, .vanished = true};
+    TEXT_CLIP(end.detail, ran ? STR("outcome unknown: the node no longer has it")
+                              : STR("the node no longer has it"));
+    draft_end(d, a, &end);
 }
 
 /* True when the row changed in a way that its session must look at. */
@@ -78,14 +79,17 @@ static bool take_row(struct draft *d, const struct event_report *e, struct alloc
     if (!m) {
         uint64_t known_since = a->revoked ? a->revoked_turn : a->turn;
         if (e->turn < known_since) return false;
-        vanish(a);
+        vanish(d, a);
         return true;
     }
     bool moved = m->phase != a->phase;
     if (!moved && m->signal_done == a->signal_done) return false;
     a->phase = m->phase;
     a->signal_done = m->signal_done;
-    if (alloc_ended(a)) a->end = clean_end(&m->end);
+    if (alloc_ended(a)) {
+        struct member_end end = clean_end(&m->end);
+        draft_end(d, a, &end);
+    }
     draft_alloc(d, a);
     return moved;
 }

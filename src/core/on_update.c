@@ -154,7 +154,9 @@ static void tell_dependent(struct draft *d, struct session *s, struct draft_end 
     text_fmt(text, sizeof(text), "it waits for the %s of s%llu, which %s",
              depend_on_name(dep->on), (unsigned long long)end.session,
              end.outcome == OUTCOME_SUCCEEDED ? "succeeded" : "did not succeed");
-    TEXT_CLIP(s->end.detail, str_of(text));
+    struct member_end why = *ends_of(d->w, s);
+    TEXT_CLIP(why.detail, str_of(text));
+    ends_put(d->w, s, &why);
     s->n_depends = 0; /* nothing is waited for any more */
     memset(s->depends, 0, sizeof(s->depends));
     transition_finish(d, s, OUTCOME_FAILED, text);

@@ -22,7 +22,7 @@ static bool end_fails(const struct member_end *e)
     return e->exit_code != 0 || e->signal != 0 || e->oom || e->timed_out;
 }
 
-static void note_end(struct ends *ends, const struct alloc *a)
+static void note_end(struct ends *ends, const struct alloc *a, const struct member_end *end)
 {
     uint32_t member = a->ref.member;
     CHECK(alloc_ended(a));
@@ -31,17 +31,17 @@ static void note_end(struct ends *ends, const struct alloc *a)
         ends->unborn = true;
         ends->unborn_member = member;
         ends->unborn_node = a->node;
-        ends->unborn_end = a->end;
+        ends->unborn_end = *end;
     }
     if (a->phase == MEMBER_EXITED && member == 0) {
         ends->main = true;
-        ends->main_end = a->end;
+        ends->main_end = *end;
     }
-    bool fails = a->phase == MEMBER_FAILED || end_fails(&a->end);
+    bool fails = a->phase == MEMBER_FAILED || end_fails(end);
     if (fails && (!ends->failing || member < ends->failing_member)) {
         ends->failing = true;
         ends->failing_member = member;
-        ends->failing_end = a->end;
+        ends->failing_end = *end;
     }
 }
 
@@ -52,7 +52,7 @@ static struct ends release_ended(struct draft *d, struct session *s)
     for (struct alloc *a = world_allocs_of_session(d->w, s); a; a = next) {
         next = world_next_of_session(d->w, a);
         if (!alloc_ended(a)) continue;
-        if (!a->revoked) note_end(&ends, a);
+        if (!a->revoked) note_end(&ends, a, draft_end_of(d, a));
         bool began = a->phase == MEMBER_EXITED && !a->revoked && s->state < SESSION_RUNNING;
         if (began) blame_forgive(d, a->node); /* it came and went between two reports */
         draft_release(d, a);
@@ -75,7 +75,7 @@ static void finish(struct draft *d, struct session *s, const struct member_end *
         s->started_wall_ms = d->ev->wall_ms;
     }
     enum session_outcome outcome = outcome_of(end);
-    s->end = *end;
+    ends_put(d->w, s, end);
     if (outcome == OUTCOME_FAILED && s->failures < s->restart_max) { /* its restart policy */
         s->failures++;
         s->requeue = true;
@@ -88,7 +88,7 @@ static void settle_stopping(struct draft *d, struct session *s, const struct end
 {
     bool by_itself = s->outcome == OUTCOME_FAILED || s->outcome == OUTCOME_SUCCEEDED;
     if (ends->main && !by_itself && s->outcome != OUTCOME_LOST) {
-        s->end = ends->main_end;
+        ends_put(d->w, s, &ends->main_end);
         draft_session(d, s);
     }
     transition_try_end(d, s);

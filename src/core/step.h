@@ -159,8 +159,10 @@ struct history {
 struct change { /* a copy: the world may move on while the store writes it */
     enum change_kind kind;
     union {
-        struct session session;
-        struct alloc alloc;
+        struct session session; /* the first part of its row */
+        struct session_row session_row;
+        struct alloc alloc; /* the first part of its row, whose end is all zero but for GONE */
+        struct alloc_row alloc_row;
         struct node node;
         struct group group;
         struct domain domain;

@@ -75,7 +75,7 @@ void transition_place(struct draft *d, struct session *s, const struct place *wh
     s->attempt++;
     s->signal_no = 0; /* wishes are of an attempt: a new container must not get old ones */
     s->signal = 0;
-    s->end = (struct member_end){0};
+    ends_drop(d->w, s);
     for (uint32_t m = 0; m < s->members; m++) {
         struct alloc *a = ledger_add(d->w, &(struct alloc){
             .ref = {.session = s->id, .attempt = s->attempt, .member = m},
@@ -124,7 +124,7 @@ static void queue_again(struct draft *d, struct session *s)
     s->started_ms = s->started_wall_ms = 0;
     s->failed_starts = 0;
     s->restarts++;
-    s->end = (struct member_end){0};
+    ends_drop(d->w, s);
     transition(d, s, SESSION_PENDING, "it waits again");
 }
 
@@ -133,7 +133,7 @@ void transition_try_end(struct draft *d, struct session *s)
     CHECK(s->state == SESSION_STOPPING);
     if (still_held(d->w, s)) return;
     if (s->requeue) queue_again(d, s);
-    else transition(d, s, SESSION_ENDED, s->end.detail);
+    else transition(d, s, SESSION_ENDED, ends_of(d->w, s)->detail);
 }
 
 /* ---- preemption */
@@ -224,7 +224,7 @@ void transition_start_failed(struct draft *d, struct session *s, const struct me
 {
     CHECK(s->state >= SESSION_ALLOCATED);
     CHECK(s->state < SESSION_RUNNING);
-    s->end = *end;
+    ends_put(d->w, s, end);
     s->failed_starts++;
     if (end->fatal || s->failed_starts >= SESSION_START_TRIES) {
         transition_finish(d, s, OUTCOME_FAILED, end->detail);

@@ -33,12 +33,13 @@ struct session *session_ref_live(const struct manager *m, const struct session_r
 }
 
 int session_ref_stored(const struct manager *m, const struct session_ref *ref,
-                       struct session *ret, struct err *err)
+                       struct session_row *ret, struct err *err)
 {
-    struct session s;
+    struct session_row s;
     int rc = ref->id ? store_read_session(m->reader, ref->id, &s, err)
                      : store_read_session_named(m->reader, ref->user, str_of(ref->name), &s, err);
-    if (rc == 0 && !readable(m, ref, &s)) rc = err_set(err, ERR_NOT_FOUND, "no such session");
+    bool hidden = rc == 0 && !readable(m, ref, &s.session);
+    if (hidden) rc = err_set(err, ERR_NOT_FOUND, "no such session");
     if (rc == 0) *ret = s;
     return rc;
 }
@@ -71,7 +72,7 @@ static void show_now(struct manager *m, struct http_req *req, void *arg)
         answer_view(m, req, ref->status, &v);
         return;
     }
-    struct session stored;
+    struct session_row stored;
     struct err err = {0};
     int rc = session_ref_stored(m, ref, &stored, &err);
     if (rc == 0) rc = view_stored(m, &stored, &v, &err);
@@ -80,7 +81,7 @@ static void show_now(struct manager *m, struct http_req *req, void *arg)
     } else if (rc != 0) {
         answer_err(m, req, &err);
     } else {
-        view_add_spec(m, session_document(&stored), &v);
+        view_add_spec(m, session_document(&stored.session), &v);
         answer_view(m, req, ref->status, &v);
     }
 }
@@ -217,7 +218,7 @@ static int list_stored(struct manager *m, const struct list_query *q, struct ses
     f.name = str_of(q->name);
     int rc = store_read_sessions(m->reader, &f, &rows, err);
     for (uint32_t i = 0; rc == 0 && i < rows.v.n; i++) {
-        const struct session *live = world_session(turns_world(m->turns), rows.v.v[i].id);
+        const struct session *live = world_session(turns_world(m->turns), rows.v.v[i].session.id);
         struct session_view v;
         if (live) view_live(m, live, &v);
         else rc = view_stored(m, &rows.v.v[i], &v, err);

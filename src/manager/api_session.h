@@ -16,7 +16,7 @@ bool session_ref_of(struct api_call *c, struct session_ref *ret);
 struct session *session_ref_live(const struct manager *m, const struct session_ref *ref);
 /* From the store, as committed. */
 int session_ref_stored(const struct manager *m, const struct session_ref *ref,
-                       struct session *ret, struct err *err);
+                       struct session_row *ret, struct err *err);
 /* 404, worded for this reference. */
 void session_ref_unknown(struct manager *m, struct http_req *req, const struct session_ref *ref);
 /* Answers the view, when all that is decided so far is durable. */

@@ -11,7 +11,7 @@
 static void refuse_ended(struct manager *m, struct http_req *req, void *arg)
 {
     const struct session_ref *ref = arg;
-    struct session s;
+    struct session_row s;
     struct err err = {0};
     int rc = session_ref_stored(m, ref, &s, &err);
     if (rc == ERR_NOT_FOUND) {
@@ -23,9 +23,9 @@ static void refuse_ended(struct manager *m, struct http_req *req, void *arg)
         return;
     }
     char id[24];
-    session_id_format(s.id, id);
+    session_id_format(s.session.id, id);
     answer_problem(m, req, 409, "ended", "", "session %s has ended: %s", id,
-                   session_outcome_name(s.outcome));
+                   session_outcome_name(s.session.outcome));
 }
 
 /* The live session of the path; NULL: it has been answered, or will be. */
@@ -179,7 +179,7 @@ static int find_stored(struct manager *m, uint64_t session, uint32_t member, str
 static void ticket_for_ended(struct manager *m, struct http_req *req, const struct ticket_ask *ask,
                              struct ticket *t)
 {
-    struct session s;
+    struct session_row s;
     struct err err = {0};
     int rc = session_ref_stored(m, &ask->ref, &s, &err);
     if (rc == ERR_NOT_FOUND) {
@@ -188,15 +188,15 @@ static void ticket_for_ended(struct manager *m, struct http_req *req, const stru
     }
     if (rc == 0 && ask->action != TICKET_LOGS) {
         answer_problem(m, req, 409, "ended", "", "the session has ended: %s",
-                       session_outcome_name(s.outcome));
+                       session_outcome_name(s.session.outcome));
         return;
     }
-    if (rc == 0) rc = find_stored(m, s.id, ask->member, t, &err);
+    if (rc == 0) rc = find_stored(m, s.session.id, ask->member, t, &err);
     if (rc != 0) {
         answer_err(m, req, &err);
         return;
     }
-    t->session = s.id;
+    t->session = s.session.id;
     ticket_answer(m, req, t);
 }
 

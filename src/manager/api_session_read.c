@@ -13,7 +13,7 @@ static void why_now(struct manager *m, struct http_req *req, void *arg)
         answer_object(m, req, 200, &wire_why_view, &v);
         return;
     }
-    struct session stored;
+    struct session_row stored;
     struct err err = {0};
     int rc = session_ref_stored(m, ref, &stored, &err);
     if (rc == ERR_NOT_FOUND) {
@@ -64,12 +64,12 @@ static void history_now(struct manager *m, struct http_req *req, void *arg)
 {
     const struct history_ask *ask = arg;
     const struct session *live = session_ref_live(m, &ask->ref);
-    struct session stored;
+    struct session_row stored;
     struct err err = {0};
     int rc = live ? 0 : session_ref_stored(m, &ask->ref, &stored, &err);
     if (rc == ERR_NOT_FOUND) session_ref_unknown(m, req, &ask->ref);
     else if (rc != 0) answer_err(m, req, &err);
-    else history_answer(m, req, live ? live : &stored, ask->after);
+    else history_answer(m, req, live ? live : &stored.session, ask->after);
 }
 
 void api_session_history(struct api_call *c)

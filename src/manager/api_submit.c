@@ -60,7 +60,7 @@ static bool is_new(struct api_call *c, const struct store_idem *ask)
 static bool outcome_of(struct api_call *c, const struct session_ref *ref, struct dependency *dep,
                        enum session_outcome *ret)
 {
-    struct session stored;
+    struct session_row stored;
     struct err err = {0};
     int rc = session_ref_stored(c->m, ref, &stored, &err);
     if (rc == ERR_NOT_FOUND) {
@@ -74,12 +74,13 @@ static bool outcome_of(struct api_call *c, const struct session_ref *ref, struct
         answer_err(c->m, c->req, &err);
         return false;
     }
-    dep->session = stored.id;
-    *ret = stored.outcome;
-    if (!session_live(&stored)) return true;
+    dep->session = stored.session.id;
+    *ret = stored.session.outcome;
+    if (!session_live(&stored.session)) return true;
     /* It ended in a turn that is being stored: the next try will read it. */
     answer_problem(c->m, c->req, 503, "unavailable", "after",
-                   "after: s%llu is ending just now: try again", (unsigned long long)stored.id);
+                   "after: s%llu is ending just now: try again",
+                   (unsigned long long)stored.session.id);
     return false;
 }
 

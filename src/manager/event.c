@@ -57,9 +57,9 @@ static void about_of(struct manager *m, uint64_t id, struct about *ret)
 {
     const struct world *w = turns_world(m->turns);
     const struct session *s = id && w ? world_session(w, id) : NULL;
-    struct session stored;
+    struct session_row stored;
     *ret = (struct about){.owner = 0};
-    if (id && !s && store_read_session(m->reader, id, &stored, NULL) == 0) s = &stored;
+    if (id && !s && store_read_session(m->reader, id, &stored, NULL) == 0) s = &stored.session;
     if (!s) return;
     ret->owner = s->user;
     TEXT_CLIP(ret->name, str_of(s->name));

@@ -19,9 +19,10 @@ void view_slots(const struct slots *s, struct slots_view *ret)
     ret->gpu = s->v[SLOT_GPU];
 }
 
-void view_end_text(const struct session *s, char *dst, size_t cap)
+void view_end_text(const struct session_row *row, char *dst, size_t cap)
 {
-    const struct member_end *e = &s->end;
+    const struct session *s = &row->session;
+    const struct member_end *e = &row->end;
     struct strbuf b;
     strbuf_init(&b, 512);
     strbuf_puts(&b, session_outcome_name(s->outcome));
@@ -56,7 +57,8 @@ static void fill_turn(const struct manager *m, const struct session *s, struct s
 }
 
 /* Everything but nodes and reason. */
-static void fill(const struct manager *m, const struct session *s, struct session_view *v)
+static void fill(const struct manager *m, const struct session *s, const struct member_end *end,
+                 struct session_view *v)
 {
     const struct world *w = turns_world(m->turns);
     const struct user *u = world_user(w, s->user);
@@ -95,10 +97,10 @@ static void fill(const struct manager *m, const struct session *s, struct sessio
     v->age_ms = age_ms > 0 ? age_ms : 0;
     v->exit_code = -1;
     if (s->outcome != OUTCOME_NONE) {
-        v->exit_code = s->started_ms > 0 || s->end.exit_code > 0 ? s->end.exit_code : -1;
-        v->signal = s->end.signal;
-        v->oom = s->end.oom;
-        TEXT_CLIP(v->detail, str_of(s->end.detail));
+        v->exit_code = s->started_ms > 0 || end->exit_code > 0 ? end->exit_code : -1;
+        v->signal = end->signal;
+        v->oom = end->oom;
+        TEXT_CLIP(v->detail, str_of(end->detail));
     }
     v->alarm = s->alarm;
     fill_turn(m, s, v);
@@ -124,7 +126,7 @@ static void sort_nodes(struct wire_texts *nodes)
 void view_live(const struct manager *m, const struct session *s, struct session_view *ret)
 {
     const struct world *w = turns_world(m->turns);
-    fill(m, s, ret);
+    fill(m, s, ends_of(w, s), ret);
     for (const struct alloc *a = world_allocs_of_session(w, s); a;
          a = world_next_of_session(w, a)) {
         const struct node *n = world_node(w, a->node);
@@ -141,21 +143,22 @@ void view_live(const struct manager *m, const struct session *s, struct session_
     strbuf_done(&b);
 }
 
-int view_stored(struct manager *m, const struct session *s, struct session_view *ret,
+int view_stored(struct manager *m, const struct session_row *row, struct session_view *ret,
                 struct err *err)
 {
+    const struct session *s = &row->session;
     struct store_placements all = {0};
     int rc = store_read_placements(m->reader, s->id, &all, err);
     if (rc != 0) {
         VEC_DONE(&all.v);
         return rc;
     }
-    fill(m, s, ret);
+    fill(m, s, &row->end, ret);
     VEC_EACH(p, &all.v)
         if (p->alloc.ref.attempt == s->attempt) add_node(&ret->nodes, p->node);
     VEC_DONE(&all.v);
     sort_nodes(&ret->nodes);
-    view_end_text(s, ret->reason, sizeof(ret->reason));
+    view_end_text(row, ret->reason, sizeof(ret->reason));
     return 0;
 }
 

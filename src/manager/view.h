@@ -12,7 +12,7 @@
 /* Views own parts: wire_free with their table.  `ret` is overwritten. */
 void view_live(const struct manager *m, const struct session *s, struct session_view *ret);
 /* From its row; the nodes are read from the store. */
-int view_stored(struct manager *m, const struct session *s, struct session_view *ret,
+int view_stored(struct manager *m, const struct session_row *row, struct session_view *ret,
                 struct err *err);
 /* Adds the submission document, from memory or the store; absent when neither has it. */
 void view_add_spec(struct manager *m, uint64_t session, struct session_view *v);
@@ -30,7 +30,7 @@ void view_why(const struct manager *m, uint32_t user, const struct session *s,
 /* From a reason that was computed already. */
 void view_reason(const struct manager *m, const struct session *s, const struct why *why,
                  struct why_view *ret);
-void view_why_ended(const struct session *s, struct why_view *ret);
+void view_why_ended(const struct session_row *row, struct why_view *ret);
 /* Whether `user` may read the session. */
 bool view_may_read(const struct world *w, uint32_t user, const struct session *s);
 /* Whether `user` may read the domain and its projects. */
@@ -41,6 +41,6 @@ void view_project(const struct world *w, const struct project *p, struct project
 void view_user(const struct world *w, const struct user *u, struct user_view *ret);
 void view_slots(const struct slots *s, struct slots_view *ret);
 /* How it ended, in words: "failed, exit code 3 (...)". */
-void view_end_text(const struct session *s, char *dst, size_t cap);
+void view_end_text(const struct session_row *row, char *dst, size_t cap);
 
 #endif

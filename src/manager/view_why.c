@@ -99,9 +99,9 @@ void view_why(const struct manager *m, uint32_t user, const struct session *s,
     view_reason(m, s, &why, ret);
 }
 
-void view_why_ended(const struct session *s, struct why_view *ret)
+void view_why_ended(const struct session_row *row, struct why_view *ret)
 {
-    why_names(s, ret);
+    why_names(&row->session, ret);
     ret->kind = WHY_NONE;
-    view_end_text(s, ret->text, sizeof(ret->text));
+    view_end_text(row, ret->text, sizeof(ret->text));
 }

@@ -154,7 +154,7 @@ static void put_change(struct strbuf *b, int64_t before, int64_t after)
 
 static const struct session *session_of(const struct snapshot_rows *rows, uint64_t id)
 {
-    VEC_EACH(s, &rows->sessions) if (s->id == id) return s;
+    VEC_EACH(r, &rows->sessions) if (r->session.id == id) return &r->session;
     return NULL;
 }
 

@@ -21,19 +21,20 @@ void disk_done(struct disk *d)
     VEC_DONE(&d->keys);
 }
 
-static void put_session(struct disk *d, const struct session *s)
+static void put_session(struct disk *d, const struct session_row *row)
 {
+    const struct session *s = &row->session;
     for (uint32_t i = 0; i < d->live.n; i++) {
-        if (d->live.v[i].id != s->id) continue;
+        if (d->live.v[i].session.id != s->id) continue;
         if (session_live(s)) {
-            d->live.v[i] = *s;
+            d->live.v[i] = *row;
             return;
         }
         VEC_REMOVE(&d->live, i);
         break;
     }
     CHECK(disk_ended(d, s->id) == NULL); /* final: nothing writes it again */
-    if (session_live(s)) VEC_PUSH(&d->live, *s);
+    if (session_live(s)) VEC_PUSH(&d->live, *row);
     else VEC_PUSH(&d->ended, *s);
 }
 
@@ -86,7 +87,7 @@ void disk_apply(struct disk *d, const struct turn *t)
     CHECK(t->core_ms >= d->core_ms);
     VEC_EACH(c, &t->changes) {
         switch (c->kind) {
-        case CHANGE_SESSION: put_session(d, &c->u.session); break;
+        case CHANGE_SESSION: put_session(d, &c->u.session_row); break;
         case CHANGE_ALLOC: put_alloc(d, &c->u.alloc, false); break;
         case CHANGE_ALLOC_GONE: put_alloc(d, &c->u.alloc, true); break;
         case CHANGE_NODE: put_node(d, &c->u.node, false); break;
@@ -121,14 +122,14 @@ struct world *disk_load(const struct disk *d)
     CHECK(world_put_user(w, &user));
     VEC_EACH(g, &d->groups) CHECK(world_put_group(w, g));
     VEC_EACH(n, &d->nodes) CHECK(world_put_node(w, n));
-    VEC_EACH(s, &d->live) CHECK(world_put_session(w, s));
+    VEC_EACH(r, &d->live) CHECK(world_put_session_row(w, r));
     VEC_EACH(a, &d->allocs) CHECK(world_put_alloc(w, a));
     VEC_EACH(r, &d->reservations) CHECK(world_put_reservation(w, r));
     VEC_EACH(s, &d->ended) {
         if (s->id > w->last_session) w->last_session = s->id;
     }
-    VEC_EACH(s, &d->live) {
-        if (s->id > w->last_session) w->last_session = s->id;
+    VEC_EACH(r, &d->live) {
+        if (r->session.id > w->last_session) w->last_session = r->session.id;
     }
     w->turn = d->turn;
     w->now_ms = d->core_ms;
@@ -156,8 +157,8 @@ const struct session *disk_ended(const struct disk *d, uint64_t session)
 
 const struct session *disk_live(const struct disk *d, uint64_t session)
 {
-    VEC_EACH(s, &d->live) {
-        if (s->id == session) return s;
+    VEC_EACH(r, &d->live) {
+        if (r->session.id == session) return &r->session;
     }
     return NULL;
 }

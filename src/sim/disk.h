@@ -10,7 +10,8 @@ struct disk_key { uint64_t key, session; }; /* a client's idempotency key and wh
 struct disk {
     uint64_t turn;
     int64_t core_ms;
-    VEC(struct session) live, ended;
+    VEC(struct session_row) live;
+    VEC(struct session) ended;
     VEC(struct alloc) allocs;
     VEC(struct node) nodes;
     VEC(struct group) groups;

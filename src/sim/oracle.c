@@ -444,7 +444,8 @@ void oracle_rest(struct cluster *c)
 
 void oracle_day(struct cluster *c)
 {
-    VEC_EACH(s, &c->disk.live) {
+    VEC_EACH(r, &c->disk.live) {
+        const struct session *s = &r->session;
         /* Of a gang, other members may still be there. */
         if (s->state == SESSION_STOPPING && s->outcome == OUTCOME_LOST) continue;
         cluster_broken(c, "s%llu outlives the day of its node", (unsigned long long)s->id);
@@ -454,8 +455,8 @@ void oracle_day(struct cluster *c)
 void oracle_end(struct cluster *c)
 {
     if (c->disk.live.n > 0)
-        cluster_broken(c, "s%llu is %s for ever", (unsigned long long)c->disk.live.v[0].id,
-                       session_state_name(c->disk.live.v[0].state));
+        cluster_broken(c, "s%llu is %s for ever", (unsigned long long)c->disk.live.v[0].session.id,
+                       session_state_name(c->disk.live.v[0].session.state));
     if (c->disk.allocs.n > 0) cluster_broken(c, "the ledger holds rows of nobody");
     for (uint32_t i = 0; i < c->n_machines; i++) {
         if (c->machines[i].boxes.n > 0) cluster_broken(c, "n%u keeps a container", i + 1);

@@ -23,8 +23,9 @@ struct store { /* first member of a backend's own */
 struct store_reader_ops {
     void (*close)(struct store_reader *r);
     int (*doc)(struct store_reader *r, uint64_t session, char **ret_json, struct err *err);
-    int (*session)(struct store_reader *r, uint64_t id, struct session *ret, struct err *err);
-    int (*named)(struct store_reader *r, uint32_t user, struct str name, struct session *ret,
+    int (*session)(struct store_reader *r, uint64_t id, struct session_row *ret,
+                   struct err *err);
+    int (*named)(struct store_reader *r, uint32_t user, struct str name, struct session_row *ret,
                  struct err *err);
     int (*sessions)(struct store_reader *r, const struct store_filter *f,
                     struct store_sessions *ret, struct err *err);

@@ -63,13 +63,14 @@ static bool put_gone(struct world *w, const void *row, int64_t id)
 
 static bool put_session(struct world *w, const void *row, int64_t id)
 {
-    const struct session *s = row;
-    return s->id == (uint64_t)id && session_live(s) && world_put_session(w, s);
+    const struct session_row *r = row;
+    const struct session *s = &r->session;
+    return s->id == (uint64_t)id && session_live(s) && world_put_session_row(w, r);
 }
 
 static bool put_alloc(struct world *w, const void *row, int64_t id)
 {
-    const struct alloc *a = row;
+    const struct alloc *a = &((const struct alloc_row *)row)->alloc;
     return a->ref.session == (uint64_t)id && world_put_alloc(w, a);
 }
 
@@ -103,8 +104,8 @@ union any_row { /* none of them owns heap parts */
     struct user user;
     struct group group;
     struct node node;
-    struct session session;
-    struct alloc alloc;
+    struct session_row session;
+    struct alloc_row alloc;
     struct reservation reservation;
 };
 

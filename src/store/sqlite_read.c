@@ -73,7 +73,8 @@ static int read_doc(struct store_reader *r, uint64_t session, char **ret_json, s
 }
 
 /* The one session that a bound statement yields. */
-static int one_session(struct sql *q, sqlite3_stmt *st, struct session *ret, struct err *err)
+static int one_session(struct sql *q, sqlite3_stmt *st, struct session_row *ret,
+                       struct err *err)
 {
     int more = sql_next(q, st, err, "read a session");
     if (more < 0) return more;
@@ -84,7 +85,8 @@ static int one_session(struct sql *q, sqlite3_stmt *st, struct session *ret, str
     return rc;
 }
 
-static int read_session(struct store_reader *r, uint64_t id, struct session *ret, struct err *err)
+static int read_session(struct store_reader *r, uint64_t id, struct session_row *ret,
+                        struct err *err)
 {
     struct sql *q = sql_of(r);
     sqlite3_stmt *st = sql_stmt(q, R_SESSION, err);
@@ -93,8 +95,8 @@ static int read_session(struct store_reader *r, uint64_t id, struct session *ret
     return one_session(q, st, ret, err);
 }
 
-static int read_named(struct store_reader *r, uint32_t user, struct str name, struct session *ret,
-                      struct err *err)
+static int read_named(struct store_reader *r, uint32_t user, struct str name,
+                      struct session_row *ret, struct err *err)
 {
     struct sql *q = sql_of(r);
     sqlite3_stmt *st = sql_stmt(q, R_NAMED, err);
@@ -124,11 +126,11 @@ static int read_sessions(struct store_reader *r, const struct store_filter *f,
     int more, rc = 0;
     while ((more = sql_next(q, st, err, "list sessions")) > 0) {
         if (ret->v.n - before == f->limit) {
-            next = ret->v.v[ret->v.n - 1].id;
+            next = ret->v.v[ret->v.n - 1].session.id;
             break;
         }
         struct row_name name = {"session", sql_get_i64(st, 0)};
-        struct session s;
+        struct session_row s;
         rc = sqlite_parse_doc(&wire_row_session, sql_get_text(st, 1), name, &s, err);
         if (rc) break;
         VEC_PUSH(&ret->v, s);
@@ -191,8 +193,10 @@ static int read_placements(struct store_reader *r, uint64_t session, struct stor
     while ((more = sql_next(q, st, err, "read placements")) > 0) {
         struct store_placement p = {.released = sql_get_i64(st, 2) != 0};
         struct row_name name = {"alloc of session", sql_get_i64(st, 0)};
-        rc = sqlite_parse_doc(&wire_row_alloc, sql_get_text(st, 1), name, &p.alloc, err);
+        struct alloc_row row;
+        rc = sqlite_parse_doc(&wire_row_alloc, sql_get_text(st, 1), name, &row, err);
         if (rc) break;
+        p.alloc = row.alloc;
         TEXT_CLIP(p.node, sql_get_text(st, 3));
         VEC_PUSH(&ret->v, p);
     }

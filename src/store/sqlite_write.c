@@ -99,8 +99,9 @@ static void put_doc(struct sqlite_store *s, sqlite3_stmt *st, int at, const stru
 
 /* ---- one operation each ---- */
 
-static int put_session(struct sqlite_store *s, const struct session *x, struct err *err)
+static int put_session(struct sqlite_store *s, const struct session_row *row, struct err *err)
 {
+    const struct session *x = &row->session;
     sqlite3_stmt *st = sql_stmt(&s->q, W_SESSION, err);
     if (!st) return ERR_IO;
     CHECK(x->id > 0);
@@ -116,12 +117,14 @@ static int put_session(struct sqlite_store *s, const struct session *x, struct e
     sql_i64(st, 10, x->priority);
     sql_i64(st, 11, x->submitted_wall_ms);
     sql_i64(st, 12, x->ended_wall_ms);
-    put_doc(s, st, 13, &wire_row_session, x);
+    put_doc(s, st, 13, &wire_row_session, row);
     return run(s, W_SESSION, st, err);
 }
 
-static int put_alloc(struct sqlite_store *s, const struct alloc *a, bool released, struct err *err)
+static int put_alloc(struct sqlite_store *s, const struct alloc_row *row, bool released,
+                     struct err *err)
 {
+    const struct alloc *a = &row->alloc;
     sqlite3_stmt *st = sql_stmt(&s->q, W_ALLOC, err);
     if (!st) return ERR_IO;
     CHECK(a->ref.session > 0);
@@ -131,7 +134,7 @@ static int put_alloc(struct sqlite_store *s, const struct alloc *a, bool release
     sql_i64(st, 3, a->ref.member);
     sql_i64(st, 4, a->node);
     sql_i64(st, 5, released);
-    put_doc(s, st, 6, &wire_row_alloc, a);
+    put_doc(s, st, 6, &wire_row_alloc, row);
     return run(s, W_ALLOC, st, err);
 }
 
@@ -297,9 +300,9 @@ static int write_op(struct sqlite_store *s, uint64_t turn, const struct store_op
                     struct err *err)
 {
     switch (op->kind) {
-    case STORE_PUT_SESSION: return put_session(s, &op->u.session, err);
-    case STORE_PUT_ALLOC: return put_alloc(s, &op->u.alloc, false, err);
-    case STORE_RELEASE_ALLOC: return put_alloc(s, &op->u.alloc, true, err);
+    case STORE_PUT_SESSION: return put_session(s, &op->u.session_row, err);
+    case STORE_PUT_ALLOC: return put_alloc(s, &op->u.alloc_row, false, err);
+    case STORE_RELEASE_ALLOC: return put_alloc(s, &op->u.alloc_row, true, err);
     case STORE_PUT_NODE: return put_node(s, op->u.node, err);
     case STORE_REMOVE_NODE: return run_id(s, W_NODE_GONE, op->u.node_id, err);
     case STORE_PUT_GROUP: return put_group(s, &op->u.group, err);

@@ -68,13 +68,14 @@ int store_read_doc(struct store_reader *r, uint64_t session, char **ret_json, st
     return r->ops->doc(r, session, ret_json, err);
 }
 
-int store_read_session(struct store_reader *r, uint64_t id, struct session *ret, struct err *err)
+int store_read_session(struct store_reader *r, uint64_t id, struct session_row *ret,
+                       struct err *err)
 {
     return r->ops->session(r, id, ret, err);
 }
 
 int store_read_session_named(struct store_reader *r, uint32_t user, struct str name,
-                             struct session *ret, struct err *err)
+                             struct session_row *ret, struct err *err)
 {
     return r->ops->named(r, user, name, ret, err);
 }

@@ -61,8 +61,10 @@ enum store_op_kind {
 struct store_op {
     enum store_op_kind kind;
     union {
-        struct session session;
-        struct alloc alloc;
+        struct session session; /* the first part of its row */
+        struct session_row session_row;
+        struct alloc alloc;     /* likewise */
+        struct alloc_row alloc_row;
         struct node *node;   /* owned by the turn */
         uint32_t node_id;
         struct group group;
@@ -141,10 +143,11 @@ int store_reader_open(const char *path, struct store_reader **ret, struct err *e
 void store_reader_close(struct store_reader *r);
 /* The caller frees ret_json. */
 int store_read_doc(struct store_reader *r, uint64_t session, char **ret_json, struct err *err);
-int store_read_session(struct store_reader *r, uint64_t id, struct session *ret, struct err *err);
+int store_read_session(struct store_reader *r, uint64_t id, struct session_row *ret,
+                       struct err *err);
 /* The latest of that name: the live one if there is one. */
 int store_read_session_named(struct store_reader *r, uint32_t user, struct str name,
-                             struct session *ret, struct err *err);
+                             struct session_row *ret, struct err *err);
 
 enum store_which { STORE_ALL = 0, STORE_LIVE, STORE_ENDED };
 struct store_filter {
@@ -154,7 +157,7 @@ struct store_filter {
     uint64_t before;       /* only ids below: the cursor; 0: from the newest */
     uint32_t limit;        /* 1..1000 */
 };
-struct store_sessions { VEC(struct session) v; uint64_t next; }; /* next 0: no more */
+struct store_sessions { VEC(struct session_row) v; uint64_t next; }; /* next 0: no more */
 /* Newest first; stable under inserts.  `ret` is added to, zero it first. */
 int store_read_sessions(struct store_reader *r, const struct store_filter *f,
                         struct store_sessions *ret, struct err *err);

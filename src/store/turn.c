@@ -42,9 +42,15 @@ static void put_node(struct store_turn *t, const struct node *n)
 void store_turn_change(struct store_turn *t, const struct change *c)
 {
     switch (c->kind) {
-    case CHANGE_SESSION: store_turn_op(t, STORE_PUT_SESSION)->u.session = c->u.session; return;
-    case CHANGE_ALLOC: store_turn_op(t, STORE_PUT_ALLOC)->u.alloc = c->u.alloc; return;
-    case CHANGE_ALLOC_GONE: store_turn_op(t, STORE_RELEASE_ALLOC)->u.alloc = c->u.alloc; return;
+    case CHANGE_SESSION:
+        store_turn_op(t, STORE_PUT_SESSION)->u.session_row = c->u.session_row;
+        return;
+    case CHANGE_ALLOC:
+        store_turn_op(t, STORE_PUT_ALLOC)->u.alloc_row = c->u.alloc_row;
+        return;
+    case CHANGE_ALLOC_GONE:
+        store_turn_op(t, STORE_RELEASE_ALLOC)->u.alloc_row = c->u.alloc_row;
+        return;
     case CHANGE_NODE: put_node(t, &c->u.node); return;
     case CHANGE_NODE_GONE: store_turn_op(t, STORE_REMOVE_NODE)->u.node_id = c->u.node.id; return;
     case CHANGE_GROUP: store_turn_op(t, STORE_PUT_GROUP)->u.group = c->u.group; return;

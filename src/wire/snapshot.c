@@ -32,8 +32,10 @@ void snapshot_take(const struct world *w, int64_t wall_ms, struct snapshot_rows 
     VEC_EACH(x, &w->users) VEC_PUSH(&s.users, *x);
     VEC_EACH(x, &w->groups) if (x->id) VEC_PUSH(&s.groups, *x);
     VEC_EACH(x, &w->nodes) if (x->name[0]) VEC_PUSH(&s.nodes, *x);
-    VEC_EACH(x, &w->sessions) if (x->id) VEC_PUSH(&s.sessions, *x);
-    VEC_EACH(x, &w->allocs) if (x->live) VEC_PUSH(&s.allocs, *x);
+    VEC_EACH(x, &w->sessions) if (x->id) {
+        VEC_PUSH(&s.sessions, ((struct session_row){*x, *ends_of(w, x)}));
+    }
+    VEC_EACH(x, &w->allocs) if (x->live) VEC_PUSH(&s.allocs, (struct alloc_row){.alloc = *x});
     VEC_EACH(x, &w->reservations) VEC_PUSH(&s.reservations, *x);
     *ret = s;
 }
@@ -46,6 +48,11 @@ void snapshot_take(const struct world *w, int64_t wall_ms, struct snapshot_rows 
                        " contradicts itself or another", i); \
     }
 
+static bool put_row(struct world *w, const struct alloc_row *r)
+{
+    return world_put_alloc(w, &r->alloc);
+}
+
 static int put_rows(const struct snapshot_rows *s, struct world *w, struct err *err)
 {
     PUT(s->domains, world_put_domain)
@@ -53,8 +60,8 @@ static int put_rows(const struct snapshot_rows *s, struct world *w, struct err *
     PUT(s->users, world_put_user)
     PUT(s->groups, world_put_group)
     PUT(s->nodes, world_put_node)
-    PUT(s->sessions, world_put_session)
-    PUT(s->allocs, world_put_alloc)
+    PUT(s->sessions, world_put_session_row)
+    PUT(s->allocs, put_row)
     PUT(s->reservations, world_put_reservation)
     return 0;
 }

@@ -15,8 +15,8 @@ struct snapshot_rows {
     VEC(struct user) users;
     VEC(struct group) groups;
     VEC(struct node) nodes;
-    VEC(struct session) sessions; /* live */
-    VEC(struct alloc) allocs;
+    VEC(struct session_row) sessions; /* live */
+    VEC(struct alloc_row) allocs;
     VEC(struct reservation) reservations;
 };
 extern const struct wire_table wire_snapshot;

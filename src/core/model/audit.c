@@ -22,6 +22,7 @@ static const char *audit_row(const struct world *w, const struct alloc *a)
     const struct session *s = world_session(w, a->ref.session);
     if (!world_node(w, a->node)) return "a row names a node that is gone";
     if ((int64_t)bits_count(a->devices) != a->slots.v[SLOT_GPU]) return "a row's devices miscount";
+    if (a->end != 0) return "a row keeps its end longer than a step";
     if (alloc_ended(a)) return "a row is held although its container is proved gone";
     if (!s) return a->revoked ? NULL : "a row of no session is not revoked";
     if (a->ref.member >= s->members) return "a row's member is out of range";
@@ -160,6 +161,7 @@ const char *world_audit(const struct world *w)
         if (w->allocs.v[i].live && world_session(w, w->allocs.v[i].ref.session)) held++;
     }
     if (!why) why = wait_audit(w);
+    if (!why) why = ends_audit(w);
     if (!why) why = reservation_audit(w);
     if (!why && held != chained) why = "a session's chain misses rows";
     for (uint32_t g = 1; !why && g <= w->queues.n; g++) {

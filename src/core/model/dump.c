@@ -125,7 +125,7 @@ static void dump_wishes(const struct session *s, struct strbuf *out)
     put_ms(out, "start_after", s->start_after_ms);
 }
 
-static void dump_session(const struct session *s, struct strbuf *out)
+static void dump_session(const struct world *w, const struct session *s, struct strbuf *out)
 {
     strbuf_fmt(out, "session %llu user=%u project=%u group=%u", (unsigned long long)s->id, s->user,
                s->project, s->group);
@@ -155,7 +155,7 @@ static void dump_session(const struct session *s, struct strbuf *out)
     put_ms(out, "pending_timeout", s->pending_timeout_ms);
     put_ms(out, "submitted_wall", s->submitted_wall_ms);
     put_ms(out, "started_wall", s->started_wall_ms);
-    put_end(out, &s->end);
+    put_end(out, ends_of(w, s));
     strbuf_putc(out, '\n');
 }
 
@@ -167,7 +167,6 @@ static void dump_alloc(const struct alloc *a, struct strbuf *out)
     strbuf_fmt(out, " devices=%x turn=%llu revoked=%d revoked_turn=%llu phase=%s signal_done=%u",
                a->devices, (unsigned long long)a->turn, a->revoked,
                (unsigned long long)a->revoked_turn, member_phase_name(a->phase), a->signal_done);
-    put_end(out, &a->end);
     strbuf_putc(out, '\n');
 }
 
@@ -211,7 +210,7 @@ void world_dump(const struct world *w, struct strbuf *out)
     dump_accounts(w, out);
     VEC_EACH(g, &w->groups) if (g->id != 0) dump_group(g, out);
     VEC_EACH(n, &w->nodes) if (n->name[0] != '\0') dump_node(n, out);
-    for (uint32_t i = 0; i < sessions.n; i++) dump_session(sessions.v[i], out);
+    for (uint32_t i = 0; i < sessions.n; i++) dump_session(w, sessions.v[i], out);
     for (uint32_t i = 0; i < allocs.n; i++) dump_alloc(allocs.v[i], out);
     VEC_EACH(r, &w->reservations) dump_reservation(r, out);
     VEC_DONE(&sessions);

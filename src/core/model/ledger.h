@@ -21,11 +21,16 @@ struct alloc {
     uint64_t revoked_turn;
     enum member_phase phase; /* last reported */
     uint32_t signal_done;
-    struct member_end end;
+    uint32_t end;        /* inside a step: its number among those reported, draft_end_of; or 0 */
     int64_t end_ms;      /* index: core time at which limits end it, ledger_date keeps it */
     bool live;           /* false: slot of the array is free */
     uint32_t next_of_session, next_of_node; /* MAP_NONE ends a chain */
     uint32_t prev_of_node; /* a node may hold thousands; MAP_NONE: the first */
+};
+/* As it is stored, and leaves a step.  A row that is held has no end yet. */
+struct alloc_row {
+    struct alloc alloc;
+    struct member_end end;
 };
 
 struct world;

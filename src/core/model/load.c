@@ -130,6 +130,13 @@ bool world_put_session(struct world *w, const struct session *s)
     return true;
 }
 
+bool world_put_session_row(struct world *w, const struct session_row *r)
+{
+    if (!world_put_session(w, &r->session)) return false;
+    ends_put(w, &r->session, &r->end);
+    return true;
+}
+
 bool world_put_alloc(struct world *w, const struct alloc *a)
 {
     CHECK(!w->ready);
@@ -143,6 +150,7 @@ bool world_put_alloc(struct world *w, const struct alloc *a)
     struct alloc *here = VEC_ADD(&w->allocs);
     *here = *a;
     here->live = true;
+    here->end = 0;
     here->next_of_node = here->next_of_session = MAP_NONE;
     return true;
 }

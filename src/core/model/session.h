@@ -159,10 +159,14 @@ struct session {
     int64_t submitted_wall_ms, started_wall_ms, ended_wall_ms; /* for people only */
     uint32_t signal_no; /* number of the last signal wish */
     int32_t signal;
-    struct member_end end; /* of the main member, or of the one that failed first */
     /* Indexes of the world, not stored. */
     uint32_t first_alloc;  /* chain of ledger rows, MAP_NONE when none */
     uint32_t timer_stamp;
+};
+/* As it is stored, and leaves a step. */
+struct session_row {
+    struct session session;
+    struct member_end end; /* of the main member, or of the one that failed first; model/ends.h */
 };
 
 /* When the state that it enters at `now_ms` is over, or 0: s->state is the

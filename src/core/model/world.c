@@ -34,6 +34,7 @@ void world_free(struct world *w)
     VEC_DONE(&w->opened);
     map_u64_done(&w->session_by_id);
     names_done(&w->names);
+    ends_done(&w->ends);
     map_str_done(&w->node_by_name);
     map_str_done(&w->family_by_key);
     heap_done(&w->timers);
@@ -92,6 +93,7 @@ void world_drop_session(struct world *w, struct session *s)
     CHECK(s->state == SESSION_ENDED);
     CHECK(w->n_sessions > 0);
     ledger_orphan(w, s);
+    ends_drop(w, s);
     bool known = map_u64_del(&w->session_by_id, s->id);
     CHECK(known);
     known = names_remove(w, slot);

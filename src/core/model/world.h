@@ -14,6 +14,7 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "core/model/account.h"
+#include "core/model/ends.h"
 #include "core/model/group.h"
 #include "core/model/ledger.h"
 #include "core/model/names.h"
@@ -109,6 +110,7 @@ struct world {
     /* Indexes. */
     struct map_u64 session_by_id;
     struct name_index names; /* of live sessions, unique for each user */
+    struct end_index ends; /* stored with their sessions */
     struct map_str node_by_name;
     struct map_str family_by_key;
     VEC(uint32_t) free_sessions, free_allocs, free_families;
@@ -153,6 +155,7 @@ bool world_put_group(struct world *w, const struct group *g);
 /* An empty name keeps the number of a forgotten node from being used again. */
 bool world_put_node(struct world *w, const struct node *n);
 bool world_put_session(struct world *w, const struct session *s);
+bool world_put_session_row(struct world *w, const struct session_row *r);
 bool world_put_alloc(struct world *w, const struct alloc *a);
 /* Checks references and builds indexes; `why` says what does not fit. */
 bool world_ready(struct world *w, const char **ret_why);

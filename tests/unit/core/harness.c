@@ -39,7 +39,8 @@ static void store_change(struct lab_store *s, const struct change *c)
 {
     switch (c->kind) {
     case CHANGE_SESSION:
-        STORE_PUT(&s->sessions, c->u.session, s->sessions.v[at_].id == c->u.session.id);
+        STORE_PUT(&s->sessions, c->u.session_row,
+                  s->sessions.v[at_].session.id == c->u.session.id);
         if (c->u.session.id > s->last_session) s->last_session = c->u.session.id;
         return;
     case CHANGE_ALLOC:
@@ -204,8 +205,8 @@ void lab_restart(struct lab *l)
         assert_true(world_put_alloc(w, &l->store.allocs.v[i - 1]));
     }
     for (uint32_t i = l->store.sessions.n; i > 0; i--) {
-        const struct session *s = &l->store.sessions.v[i - 1];
-        if (session_live(s)) assert_true(world_put_session(w, s));
+        const struct session_row *r = &l->store.sessions.v[i - 1];
+        if (session_live(&r->session)) assert_true(world_put_session_row(w, r));
     }
     for (uint32_t i = l->store.nodes.n; i > 0; i--) {
         assert_true(world_put_node(w, &l->store.nodes.v[i - 1]));
@@ -486,11 +487,21 @@ void lab_settle(struct lab *l)
 
 /* ---- looking */
 
-const struct session *lab_stored(const struct lab *l, uint64_t session)
+static const struct session_row *stored_row(const struct lab *l, uint64_t session)
 {
-    VEC_EACH(s, &l->store.sessions) if (s->id == session) return s;
+    VEC_EACH(r, &l->store.sessions) if (r->session.id == session) return r;
     fail_msg("session %llu was never stored", (unsigned long long)session);
     return NULL;
+}
+
+const struct session *lab_stored(const struct lab *l, uint64_t session)
+{
+    return &stored_row(l, session)->session;
+}
+
+const struct member_end *lab_end(const struct lab *l, uint64_t session)
+{
+    return &stored_row(l, session)->end;
 }
 
 enum session_state lab_state(const struct lab *l, uint64_t session)

@@ -26,7 +26,7 @@ struct lab_node {
 };
 
 struct lab_store {
-    VEC(struct session) sessions;
+    VEC(struct session_row) sessions;
     VEC(struct alloc) allocs;
     VEC(struct node) nodes;
     VEC(struct group) groups;
@@ -90,6 +90,7 @@ enum session_state lab_state(const struct lab *l, uint64_t session); /* ENDED: n
 /* Of an ended session, from the store's last row. */
 enum session_outcome lab_outcome(const struct lab *l, uint64_t session);
 const struct session *lab_stored(const struct lab *l, uint64_t session);
+const struct member_end *lab_end(const struct lab *l, uint64_t session); /* stored with it */
 uint32_t lab_rows(const struct lab *l); /* live ledger rows */
 const struct change *lab_change(const struct lab *l, enum change_kind kind); /* first, or NULL */
 uint32_t lab_changes(const struct lab *l, enum change_kind kind);

@@ -263,7 +263,8 @@ static void audits_hold(void **state)
         evicted += log.v.n;
         VEC_DONE(&log.v);
         lab_restart(l);
-        VEC_EACH(s, &l->store.sessions) {
+        VEC_EACH(row, &l->store.sessions) {
+            const struct session *s = &row->session;
             placed += s->attempt;
             restarts += s->restarts;
             ended += s->state == SESSION_ENDED;

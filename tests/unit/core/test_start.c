@@ -65,8 +65,9 @@ static void all_between_two_reports(void **state)
         const struct session *s = lab_stored(l, id);
         assert_true(s->started_ms > 0);
         assert_int_equal(s->ended_ms, l->now_ms);
-        assert_int_equal(s->end.oom, ENDS[i].end.oom);
-        assert_true(s->end.exit_code <= 255);
+        const struct member_end *end = lab_end(l, id);
+        assert_int_equal(end->oom, ENDS[i].end.oom);
+        assert_true(end->exit_code <= 255);
         lab_free(l);
     }
 }
@@ -155,7 +156,7 @@ static void a_gang_ends_with_its_main(void **state)
     lab_restart(g.l);
     lab_exit(g.l, g.n2, g.id, 1, 143); /* the others' codes are ours, not theirs */
     assert_int_equal(lab_outcome(g.l, g.id), OUTCOME_SUCCEEDED);
-    assert_int_equal(lab_stored(g.l, g.id)->end.exit_code, 0);
+    assert_int_equal(lab_end(g.l, g.id)->exit_code, 0);
     lab_free(g.l);
 }
 
@@ -167,7 +168,7 @@ static void a_failing_member_ends_its_gang(void **state)
     assert_int_equal(lab_state(g.l, g.id), SESSION_STOPPING);
     lab_exit(g.l, g.n1, g.id, 0, 0);
     assert_int_equal(lab_outcome(g.l, g.id), OUTCOME_FAILED);
-    assert_int_equal(lab_stored(g.l, g.id)->end.exit_code, 5);
+    assert_int_equal(lab_end(g.l, g.id)->exit_code, 5);
     lab_free(g.l);
 }
 
@@ -238,7 +239,7 @@ static void ses1_ses10_failed_starts(void **state)
         lab_tick(l, 1);
     }
     assert_int_equal(lab_outcome(l, alice), OUTCOME_FAILED);
-    assert_string_equal(lab_stored(l, alice)->end.detail, "no such image");
+    assert_string_equal(lab_end(l, alice)->detail, "no such image");
     assert_int_equal(lab_stored(l, alice)->started_ms, 0);
     lab_free(l);
 }
@@ -289,7 +290,7 @@ static void fatal_is_not_tried_again(void **state)
     assert_int_equal(lab_want(l, n1, id, 0), WANT_STOP);
     lab_settle(l);
     assert_int_equal(lab_outcome(l, id), OUTCOME_FAILED);
-    assert_string_equal(lab_stored(l, id)->end.detail, "no");
+    assert_string_equal(lab_end(l, id)->detail, "no");
     lab_free(l);
 }
 
@@ -332,7 +333,8 @@ static void old_turns_prove_nothing(void **state)
     assert_int_equal(lab_state(l, id), SESSION_ALLOCATED);
     lab_report_at(l, n1, made);
     assert_int_equal(lab_state(l, id), SESSION_PENDING); /* the node does not have it */
-    assert_string_equal(world_session(l->w, id)->end.detail, "the node no longer has it");
+    assert_string_equal(ends_of(l->w, world_session(l->w, id))->detail,
+                        "the node no longer has it");
     lab_free(l);
 }
 
@@ -353,8 +355,8 @@ static void agt13_deleted_containers(void **state)
             assert_int_equal(lab_state(l, id), SESSION_PENDING);
         } else {
             assert_int_equal(lab_outcome(l, id), OUTCOME_FAILED);
-            assert_int_equal(lab_stored(l, id)->end.exit_code, -1);
-            assert_string_equal(lab_stored(l, id)->end.detail,
+            assert_int_equal(lab_end(l, id)->exit_code, -1);
+            assert_string_equal(lab_end(l, id)->detail,
                                 "outcome unknown: the node no longer has it");
         }
         lab_free(l);

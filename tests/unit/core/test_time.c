@@ -84,7 +84,7 @@ static void outcomes_of_time(void **state)
     assert_true(world_session(l->w, ran)->alarm);
     lab_exit(l, 0, ran, 0, 137);
     assert_int_equal(lab_outcome(l, ran), OUTCOME_TIMED_OUT);
-    assert_int_equal(lab_stored(l, ran)->end.exit_code, 137);
+    assert_int_equal(lab_end(l, ran)->exit_code, 137);
     lab_free(l);
 }
 
@@ -283,7 +283,7 @@ static void lost_then_forgotten(void **state)
     uint64_t id = bring(l, MEMBER_STARTING), waits = bring(l, MEMBER_NONE);
     lab_tick(l, NODE_LOST_MS);
     assert_int_equal(lab_outcome(l, id), OUTCOME_LOST);
-    assert_string_equal(lab_stored(l, id)->end.detail, "node n1 was silent for 24 hours");
+    assert_string_equal(lab_end(l, id)->detail, "node n1 was silent for 24 hours");
     assert_int_equal(lab_rows(l), 2);
     lab_step(l, &(struct event){.kind = EVENT_NODE_FORGET, .u.forget = {1, true}});
     assert_int_equal(lab_rows(l), 0);

@@ -49,7 +49,7 @@ static void lists_are_filtered_and_paged(void **state)
             assert_true(page.next == 0 || page.v.n == 13);
             VEC_EACH(s, &page.v) {
                 while (expect > 0 && !matches(&f, expect)) expect--;
-                assert_int_equal(s->id, expect);
+                assert_int_equal(s->session.id, expect);
                 expect--;
             }
             f.before = page.next;
@@ -76,7 +76,7 @@ static void a_page_is_stable_under_inserts(void **state)
     f.before = page.next;
     OK(&r, store_read_sessions(r.reader, &f, &page, &r.err));
     assert_int_equal(page.v.n, 20);
-    for (uint32_t i = 0; i < 20; i++) assert_int_equal(page.v.v[i].id, 20 - i);
+    for (uint32_t i = 0; i < 20; i++) assert_int_equal(page.v.v[i].session.id, 20 - i);
     assert_int_equal(page.next, 0);
     VEC_DONE(&page.v);
     rig_done(&r);
@@ -108,20 +108,20 @@ static void the_live_one_of_a_name_comes_first(void **state)
         {1, false, 1}, {2, false, 2}, {3, true, 3}, {4, false, 3}, {3, false, 4},
     };
     struct rig r;
-    struct session s;
+    struct session_row s;
     rig_init(&r);
     rig_open(&r);
     assert_int_equal(store_read_session_named(r.reader, 1, STR("x"), &s, NULL), ERR_NOT_FOUND);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct store_turn t = rig_turn(&r);
-        s = rig_session(rows[i].id);
-        TEXT_CLIP(s.name, STR("x"));
-        s.state = rows[i].live ? SESSION_RUNNING : SESSION_ENDED;
-        store_turn_op(&t, STORE_PUT_SESSION)->u.session = s;
+        s.session = rig_session(rows[i].id);
+        TEXT_CLIP(s.session.name, STR("x"));
+        s.session.state = rows[i].live ? SESSION_RUNNING : SESSION_ENDED;
+        store_turn_op(&t, STORE_PUT_SESSION)->u.session = s.session;
         OK(&r, store_commit(r.store, &t, &r.err));
         store_turn_done(&t);
         OK(&r, store_read_session_named(r.reader, 1, STR("x"), &s, &r.err));
-        assert_int_equal(s.id, rows[i].expect);
+        assert_int_equal(s.session.id, rows[i].expect);
         assert_int_equal(store_read_session_named(r.reader, 2, STR("x"), &s, NULL),
                          ERR_NOT_FOUND);
     }

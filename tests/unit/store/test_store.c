@@ -127,9 +127,9 @@ static void MGR8_a_reloaded_world_is_the_same(void **state)
         expect_same(&r, "reported again");
     }
     assert_null(world_session(r.world, gang));
-    struct session ended;
+    struct session_row ended;
     OK(&r, store_read_session(r.reader, gang, &ended, &r.err));
-    assert_int_equal(ended.state, SESSION_ENDED);
+    assert_int_equal(ended.session.state, SESSION_ENDED);
     assert_int_equal(ended.end.exit_code, 3);
     assert_string_equal(ended.end.detail, "t\xc3\xa9l\xc3\xa9");
     rig_close(&r);
