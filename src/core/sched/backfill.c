@@ -74,6 +74,7 @@ static void choose_nodes(struct walk *walk, const struct session *s)
         VEC_PUSH(&walk->r->closed, can.v[i].node);
         (void)slots_add(&room, &w->rooms.v[can.v[i].node - 1].capacity, &room);
     }
+    if (!slots_fit(&total, &room)) VEC_CLEAR(&walk->r->closed); /* it would help nobody */
     VEC_DONE(&can);
 }
 
@@ -104,6 +105,8 @@ void backfill_undated(struct walk *walk, const struct session *s)
     struct reserve *r = walk->r;
     const struct world *w = walk->w;
     if (walk->undated != 0) return;
+    /* What could not run if nothing else did must not keep others from it. */
+    if (!place_possible(w, s, &walk->place)) return;
     walk->undated = s->id;
     if (r->undated != s->id) {
         if (r->closed.n > 0) {

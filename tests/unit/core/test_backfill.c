@@ -221,6 +221,33 @@ static void undated_heads_do_not_starve(void **state)
     lab_free(l);
 }
 
+/* For what could never run nothing is shut, however long it waits; nor for what could no
+ * more, once its node is gone. */
+static void nothing_is_shut_in_vain(void **state)
+{
+    (void)state;
+    struct lab *l = lab_of(8);
+    uint32_t n1 = lab_join(l, "n1", 4, 16, 0), n2 = lab_join(l, "n2", 2, 16, 0);
+    struct session gang = lab_request(9, 1, 1, 0); /* 6 CPU in all */
+    struct event ev = {.kind = EVENT_SUBMIT};
+    ev.u.submit.session = gang;
+    ev.u.submit.allow_impossible = true;
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    ask(l, 1, 3, 0); /* runs on n1 for ever */
+    lab_settle(l);
+    uint64_t head = ask(l, 1, 4, 100); /* n1 could hold it: that one is kept for it */
+    for (int i = 0; i < 61; i++) {
+        l->now_ms += 10000;
+        lab_report(l, n1);
+        lab_report(l, n2);
+    }
+    uint64_t big = ask(l, 1, 2, 0), small = ask(l, 1, 1, 0);
+    assert_int_equal(lab_state(l, big), SESSION_ALLOCATED); /* n2, although a gang waits ahead */
+    assert_int_equal(lab_state(l, small), SESSION_PENDING);
+    assert_int_equal(lab_state(l, head), SESSION_PENDING);
+    lab_free(l);
+}
+
 /* Six failures, a minute apart: the head is lowered by ten, and queues with its number. */
 static void a_blocked_head_is_lowered(void **state)
 {
@@ -297,6 +324,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_makes_it_void),
         cmocka_unit_test(higher_order_comes_first),
         cmocka_unit_test(undated_heads_do_not_starve),
+        cmocka_unit_test(nothing_is_shut_in_vain),
         cmocka_unit_test(a_blocked_head_is_lowered),
         cmocka_unit_test(pri7_each_is_judged_on_its_own),
         cmocka_unit_test(gng2_limits_of_a_whole_gang),

@@ -229,7 +229,7 @@ static void check_reasons(const struct lab *l)
 
 static struct lab *random_lab(struct rng *r)
 {
-    struct lab *l = lab_new(rng_below(r, 2) ? BLOCKED_STOP : BLOCKED_SKIP);
+    struct lab *l = lab_new((enum on_blocked)(BLOCKED_STOP + (int)rng_below(r, 3)));
     uint32_t nodes = 1 + (uint32_t)rng_below(r, 4);
     for (uint32_t i = 0; i < nodes; i++) {
         char name[8];
