@@ -100,6 +100,13 @@ static void forget_closed(struct walk *walk)
     VEC_CLEAR(&walk->r->closed);
 }
 
+/* Somebody ahead was promised one of them meanwhile: closing it would take that back. */
+static bool promised_since(const struct walk *walk)
+{
+    VEC_EACH(node, &walk->r->closed) if (promised_ahead(walk, *node)) return true;
+    return false;
+}
+
 void backfill_undated(struct walk *walk, const struct session *s)
 {
     struct reserve *r = walk->r;
@@ -115,11 +122,10 @@ void backfill_undated(struct walk *walk, const struct session *s)
         }
         r->undated = s->id;
         r->undated_ms = w->now_ms;
-        r->searched = false;
         return;
     }
     if (w->now_ms - r->undated_ms < walk->g->undated_ms) return;
-    r->searched = true;
+    if (promised_since(walk)) forget_closed(walk);
     if (r->closed.n == 0) choose_nodes(walk, s);
     if (r->closed.n > 0) close_nodes(walk);
     else r->undated_ms = w->now_ms + PASS_ATTEMPT_MS - walk->g->undated_ms; /* then again */

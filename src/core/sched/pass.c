@@ -513,8 +513,7 @@ int64_t pass_next_ms(const struct world *w)
         const struct reserve *r = &pass->groups.v[g];
         pending = pending || w->queues.v[g].n > 0;
         int64_t closes_ms = r->undated_ms + w->groups.v[g].undated_ms;
-        bool looks = r->undated != 0 && r->closed.n == 0 && !r->searched;
-        if (looks && closes_ms < next) next = closes_ms;
+        if (r->undated != 0 && r->closed.n == 0 && closes_ms < next) next = closes_ms;
         VEC_EACH(one, &r->v) {
             int64_t at_ms = one->at_ms > one->retry_ms ? one->at_ms : one->retry_ms;
             if (at_ms < next) next = at_ms;

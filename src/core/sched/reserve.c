@@ -98,8 +98,7 @@ void reserve_begin(struct world *w)
         }
         if (due) pool_due(w, g);
         int64_t closes_ms = r->undated_ms + w->groups.v[g - 1].undated_ms;
-        bool looks = r->undated != 0 && r->closed.n == 0 && !r->searched;
-        if (looks && closes_ms <= w->now_ms) pool_due(w, g);
+        if (r->undated != 0 && r->closed.n == 0 && closes_ms <= w->now_ms) pool_due(w, g);
         if (w->relieved && w->queues.v[g - 1].over) pool_due(w, g);
         if (w->sched->voided) look_all(w, g);
     }

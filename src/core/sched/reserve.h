@@ -19,7 +19,6 @@ struct reserve { /* of one group */
     VEC(struct reserved) v;
     uint64_t undated;      /* the first that cannot be dated, 0: none, ... */
     int64_t undated_ms;    /* ... and since when */
-    bool searched;         /* nodes to keep for it were looked for: none, until a pass is due */
     VEC(uint32_t) closed;  /* nodes that are kept for it, shut to all behind */
     struct bounds bounds;
     uint64_t head;         /* stop: the first that is blocked, 0: none */

@@ -1,6 +1,8 @@
 /* A blocked session that cannot be dated wakes nobody in vain. */
 #include "harness.h"
 
+#include "core/sched/plan.h"
+
 /* All nodes are closed: after `undated_ms` there is nothing that could be kept for it, and
  * nothing to do until something happens. */
 static void no_node_to_close(void **state)
@@ -27,8 +29,43 @@ static void no_node_to_close(void **state)
     lab_free(l);
 }
 
+static uint64_t ask(struct lab *l, int64_t cpu, int64_t limit_ms, int32_t priority)
+{
+    struct session s = lab_request(1, cpu, 1, 0);
+    s.time_limit_ms = limit_ms;
+    s.priority = priority;
+    return lab_run(l, &s);
+}
+
+/* A node is kept for one that cannot be dated; then somebody who goes before it is promised
+ * room there.  That promise stands, and the pass comes to its end. */
+static void promised_to_one_ahead(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_BACKFILL);
+    struct event ev = {.kind = EVENT_GROUP_PUT, .u.group = l->w->groups.v[0]};
+    ev.u.group.undated_ms = 1000;
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    for (int i = 0; i < 2; i++) { /* on each node one without a limit, and one with */
+        lab_join(l, i == 0 ? "n1" : "n2", 4, 8, 0);
+        ask(l, 1, 0, 10);
+        ask(l, 3, (i + 1) * INT64_C(3600000), 10);
+    }
+    lab_settle(l);
+    uint64_t undated = ask(l, 4, 3600000, 10);
+    lab_tick(l, 1000);
+    assert_null(plan_of(l->w, undated));
+    uint64_t ahead = ask(l, 3, 600000, 50);
+    for (int i = 0; i < 100 && l->fx.more; i++) lab_tick(l, 0);
+    assert_false(l->fx.more);
+    assert_non_null(plan_of(l->w, ahead));
+    assert_int_equal(plan_of(l->w, ahead)->at_ms, 3600000 + l->now_ms - 1000);
+    lab_free(l);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_node_to_close)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_node_to_close),
+                                       cmocka_unit_test(promised_to_one_ahead)};
     return RUN(tests);
 }
