@@ -125,7 +125,10 @@ void backfill_undated(struct walk *walk, const struct session *s)
         return;
     }
     if (w->now_ms - r->undated_ms < walk->g->undated_ms) return;
-    if (promised_since(walk)) forget_closed(walk);
+    if (promised_since(walk)) {
+        forget_closed(walk);
+        walk->later = true;
+    }
     if (r->closed.n == 0) choose_nodes(walk, s);
     if (r->closed.n > 0) close_nodes(walk);
     else r->undated_ms = w->now_ms + PASS_ATTEMPT_MS - walk->g->undated_ms; /* then again */

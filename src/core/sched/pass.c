@@ -506,9 +506,9 @@ bool pass_run(struct world *w, const struct pass_sink *sink)
 int64_t pass_next_ms(const struct world *w)
 {
     const struct pass *pass = w->sched ? w->sched->pass : NULL;
-    int64_t next = plan_next_ms(w);
+    int64_t next = reservation_next_ms(w);
     bool pending = false;
-    if (!pass) return next;
+    if (!pass) return plan_next_ms(w);
     for (uint32_t g = 0; g < pass->groups.n; g++) {
         const struct reserve *r = &pass->groups.v[g];
         pending = pending || w->queues.v[g].n > 0;

@@ -120,6 +120,8 @@ void reserve_keep(struct world *w, struct reserve *r, uint32_t at, struct promis
 {
     struct reserved one = {.session = p->session, .at_ms = p->at_ms,
                            .endless = p->end_ms == PLAN_NEVER};
+    /* At the next instant those should have left who are overdue: that is a guess. */
+    if (p->at_ms <= w->now_ms + 1) one.retry_ms = w->now_ms + PASS_HUSH_MS;
     plan_keep(w, p);
     VEC_INSERT(&r->v, at, one);
 }

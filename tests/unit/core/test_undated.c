@@ -1,4 +1,4 @@
-/* A blocked session that cannot be dated wakes nobody in vain. */
+/* Blocked sessions that cannot be dated, or wait for who is overdue, wake nobody in vain. */
 #include "harness.h"
 
 #include "core/sched/plan.h"
@@ -63,9 +63,37 @@ static void promised_to_one_ahead(void **state)
     lab_free(l);
 }
 
+/* Its limit and its grace are over and it still holds all: those who are promised its room
+ * look again once a second, not at every instant. */
+static void overdue(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_BACKFILL);
+    uint32_t n1 = lab_join(l, "n1", 4, 8, 0);
+    uint64_t deaf = ask(l, 4, 10000, 10);
+    lab_settle(l);
+    uint64_t one = ask(l, 2, 60000, 10), two = ask(l, 2, 60000, 10), three = ask(l, 4, 60000, 10);
+    int64_t from = l->now_ms + 10000, end = from + 120000;
+    uint32_t ticks = 0;
+    while (l->now_ms < end && ticks < 10000) {
+        int64_t next = step_next_deadline(l->w);
+        lab_report(l, n1);
+        lab_tick(l, next - l->now_ms < 5000 ? next - l->now_ms : 5000);
+        ticks += l->now_ms >= from;
+    }
+    assert_int_equal(lab_state(l, deaf), SESSION_STOPPING);
+    assert_true(ticks < 1000);
+    lab_exit(l, n1, deaf, 0, 0);
+    assert_int_equal(lab_state(l, one), SESSION_ALLOCATED);
+    assert_int_equal(lab_state(l, two), SESSION_ALLOCATED);
+    assert_int_equal(lab_state(l, three), SESSION_PENDING);
+    lab_free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_node_to_close),
-                                       cmocka_unit_test(promised_to_one_ahead)};
+                                       cmocka_unit_test(promised_to_one_ahead),
+                                       cmocka_unit_test(overdue)};
     return RUN(tests);
 }
