@@ -3,10 +3,12 @@
 
 #include "base/check.h"
 #include "core/model/order.h"
+#include "core/model/session.h"
 
 #define SWF_FIELDS 18
 #define SWF_JOBS_MAX 1000000u
 #define SWF_SECONDS_MAX (INT64_C(1) << 40)
+#define SWF_RUN_MAX_S (SESSION_TIME_MAX_MS / 1000)
 
 enum swf_field { /* columns of the format that count here, from 0 */
     SWF_SUBMIT = 1, SWF_RUN = 3, SWF_ALLOCATED = 4, SWF_ASKED = 7, SWF_ESTIMATE = 8
@@ -97,6 +99,10 @@ static int take_line(struct reading *r, struct str line, uint32_t no, struct err
     if (r->log->jobs.n >= SWF_JOBS_MAX) {
         return err_set(err, ERR_LIMIT, "line %u: more than %u jobs", no, SWF_JOBS_MAX);
     }
+    if (f[SWF_RUN] > SWF_RUN_MAX_S || f[SWF_ESTIMATE] > SWF_RUN_MAX_S) {
+        return err_set(err, ERR_INVALID, "line %u: expected a run time and an estimate of at most "
+                       "%lld s (ten years)", no, (long long)SWF_RUN_MAX_S);
+    }
     uint32_t record = r->records++;
     if (!job_of(f, r->o, r->log->procs, &job)) {
         r->log->dropped++;
@@ -147,6 +153,7 @@ int swf_parse(struct str text, const struct swf_options *o, struct swf_log *ret,
             rc = take_line(&r, line, no, err);
         }
     }
+    if (rc == 0 && r.records == 0) rc = err_set(err, ERR_INVALID, "no job in it");
     if (rc == 0) {
         order_sort(log.jobs.v, log.jobs.n, sizeof(*log.jobs.v), cmp_jobs);
         rc = repeat(&log, o->repeat, err);

@@ -121,6 +121,9 @@ static void lines(void **state)
         {"; MaxProcs: 4\n", "1 -5 0 10 2 1 1 1 1 1 1 1 1 1 1 1 1 1\n", 0, 0, 1},
         {"; MaxProcs: 4\n", "1 5 0 10 0 1 1 0 1 1 1 1 1 1 1 1 1 1\n", 0, 0, 1},
         {"; MaxProcs: 4\n", "1 5 0 10.75 2 1.5 1 2 30 1 1 1 1 1 1 1 1 1\n", 0, 1, 0},
+        {"; MaxProcs: 4\n", "1 5 0 315619201 2 1 1 2 9 1 1 1 1 1 1 1 1 1\n", ERR_INVALID, 0, 0},
+        {"; MaxProcs: 4\n", "1 5 0 9 2 1 1 2 315619201 1 1 1 1 1 1 1 1 1\n", ERR_INVALID, 0, 0},
+        {"; MaxProcs: 4\n", "1 5 0 315619200 2 1 1 2 9 1 1 1 1 1 1 1 1 1\n", 0, 1, 0},
         {"; MaxProcs: 4\n", "1 99999999999999 0 10 2 1 1 1 1 1 1 1 1 1 1 1 1 1\n", ERR_INVALID, 0,
          0},
     };
@@ -145,12 +148,39 @@ static void lines(void **state)
     }
 }
 
+static void without_a_job(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "\n\n", "; MaxProcs: 4\n", "; MaxJobs: 1000000000\n\n"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        struct swf_log log = {.procs = 77};
+        struct swf_options o = {.procs = 4, .order = ORDER_FIFO};
+        struct err err = {0};
+        assert_int_equal(swf_parse(str_of(texts[i]), &o, &log, &err), ERR_INVALID);
+        assert_string_equal(err.text, "no job in it");
+        assert_int_equal(log.procs, 77);
+    }
+}
+
+/* The longest run there may be is one that step() takes. */
+static void ten_years(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{0, 315619200, 1, 315619200}, {1, 10, 1, 10}};
+    struct swf_options o = {.procs = 1, .order = ORDER_FIFO};
+    struct swf_result m;
+    int64_t starts[2];
+    run_rows(rows, 2, &o, &m, starts);
+    assert_int_equal(starts[1], 315619200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_node_backfill), cmocka_unit_test(orders),
         cmocka_unit_test(one_instant),       cmocka_unit_test(overruns),
-        cmocka_unit_test(lines),
+        cmocka_unit_test(lines),             cmocka_unit_test(without_a_job),
+        cmocka_unit_test(ten_years),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
