@@ -42,8 +42,8 @@ void snapshot_take(const struct world *w, int64_t wall_ms, struct snapshot_rows 
 
 /* The number of the row that was refused, or 0. */
 #define PUT(list, put) \
-    for (uint32_t i = 0; i < (list).n; i++) { \
-        if (put(w, &(list).v[i])) continue; \
+    for (uint32_t i = 0; i < s->list.n; i++) { \
+        if (put(w, &s->list.v[i])) continue; \
         return err_set(err, ERR_INVALID, "snapshot: item %u of " #list \
                        " contradicts itself or another", i); \
     }
@@ -55,14 +55,14 @@ static bool put_row(struct world *w, const struct alloc_row *r)
 
 static int put_rows(const struct snapshot_rows *s, struct world *w, struct err *err)
 {
-    PUT(s->domains, world_put_domain)
-    PUT(s->projects, world_put_project)
-    PUT(s->users, world_put_user)
-    PUT(s->groups, world_put_group)
-    PUT(s->nodes, world_put_node)
-    PUT(s->sessions, world_put_session_row)
-    PUT(s->allocs, put_row)
-    PUT(s->reservations, world_put_reservation)
+    PUT(domains, world_put_domain)
+    PUT(projects, world_put_project)
+    PUT(users, world_put_user)
+    PUT(groups, world_put_group)
+    PUT(nodes, world_put_node)
+    PUT(sessions, world_put_session_row)
+    PUT(allocs, put_row)
+    PUT(reservations, world_put_reservation)
     return 0;
 }
 

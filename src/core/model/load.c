@@ -12,6 +12,8 @@
 #include "core/model/wait.h"
 #include "core/model/world.h"
 
+#define LENGTH_MAX_MS (4 * SESSION_TIME_MAX_MS) /* wider than any request */
+
 #define ACCOUNTS_MAX (UINT32_C(1) << 20)
 
 static bool named(const char *name, size_t cap) { return name[0] != '\0' && memchr(name, 0, cap); }
@@ -95,6 +97,19 @@ static bool roles_sane(const struct session *s)
     return members == s->members && members <= SESSION_MEMBERS_MAX && session_total(s, &total);
 }
 
+/* So that no sum of an instant and some lengths overflows. */
+static bool times_sane(const struct session *s)
+{
+    const int64_t lengths[] = {s->time_limit_ms, s->grace_ms, s->pending_timeout_ms};
+    const int64_t instants[] = {s->deadline_ms, s->not_before_ms, s->start_after_ms, s->blocked_ms,
+                                s->started_ms, s->since_ms, s->submitted_ms};
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+        if (lengths[i] < 0 || lengths[i] > LENGTH_MAX_MS) return false;
+    for (size_t i = 0; i < ARRAY_LEN(instants); i++)
+        if (instants[i] < 0 || instants[i] > INT64_MAX / 4) return false;
+    return true;
+}
+
 static bool session_sane(const struct session *s)
 {
     if (s->id == 0 || s->id >= UINT64_C(1) << 63 || !named(s->name, sizeof(s->name))) return false;
@@ -102,9 +117,7 @@ static bool session_sane(const struct session *s)
     if (s->kind < KIND_BATCH || s->kind >= SESSION_KINDS || s->outcome >= OUTCOMES) return false;
     if ((s->outcome != OUTCOME_NONE) != (s->state == SESSION_STOPPING)) return false;
     if (s->requeue && s->state != SESSION_STOPPING) return false;
-    if (s->time_limit_ms < 0 || s->grace_ms < 0 || s->pending_timeout_ms < 0) return false;
-    if (s->deadline_ms < 0 || s->not_before_ms < 0) return false;
-    if (s->start_after_ms < 0 || s->blocked_ms < 0 || s->lowered < 0) return false;
+    if (!times_sane(s) || s->lowered < 0) return false;
     if (s->n_failed_on > SESSION_FAILED_NODES) return false;
     if (s->n_depends > SESSION_DEPENDS_MAX || s->strategy >= PLACE_STRATEGIES) return false;
     for (uint32_t i = 0; i < s->n_depends; i++) {

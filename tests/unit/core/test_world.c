@@ -46,6 +46,9 @@ static void s_members(struct rows *r) { r->s.members = 3; }
 static void s_roles(struct rows *r) { r->s.n_roles = 9; }
 static void s_slots(struct rows *r) { r->s.roles[0].slots.v[0] = -1; }
 static void s_deadline(struct rows *r) { r->s.deadline_ms = -1; }
+static void s_time_limit(struct rows *r) { r->s.time_limit_ms = INT64_MAX; }
+static void s_since(struct rows *r) { r->s.since_ms = INT64_MAX; }
+static void s_grace(struct rows *r) { r->s.grace_ms = 4 * SESSION_TIME_MAX_MS + 1; }
 static void s_user(struct rows *r) { r->s.user = 9; }
 static void s_project(struct rows *r) { r->s.project = 9; }
 static void s_group(struct rows *r) { r->s.group = 9; }
@@ -98,6 +101,9 @@ static const struct { const char *name; void (*change)(struct rows *r); bool ok;
     {"session: role count", s_roles, false},
     {"session: slots", s_slots, false},
     {"session: deadline", s_deadline, false},
+    {"session: time limit beyond all sums", s_time_limit, false},
+    {"session: instant beyond all sums", s_since, false},
+    {"session: grace beyond all sums", s_grace, false},
     {"session: user", s_user, false},
     {"session: project", s_project, false},
     {"session: group", s_group, false},
