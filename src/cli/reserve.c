@@ -161,7 +161,8 @@ static void row(struct table *t, const void *item)
         if (v->parts[i].devices[0]) strbuf_fmt(&nodes, "[%s]", v->parts[i].devices);
     }
     table_put(t, str_of(v->id));
-    table_put(t, str_of(v->user[0] ? v->user : v->project));
+    const char *whom = v->user[0] ? v->user : v->project;
+    table_put(t, str_of(whom[0] ? whom : "other")); /* hidden from who asks */
     table_put(t, str_of(v->state));
     table_put(t, str_of(v->start_at));
     table_put(t, str_of(v->end_at));

@@ -5,6 +5,7 @@
 #include "base/bitset.h"
 #include "base/check.h"
 #include "manager/api.h"
+#include "manager/view.h"
 #include "wire/reserve.h"
 #include "wire/time.h"
 
@@ -23,19 +24,29 @@ static void put_devices(uint32_t devices, char ret[48])
     }
 }
 
-static void view(const struct manager *m, const struct reservation *r,
+/* For whom it is, and what it is called: for those who may read that account. */
+static void put_owner(const struct world *w, uint32_t viewer, const struct reservation *r,
+                      struct reservation_view *ret)
+{
+    const struct user *u = world_user(w, r->user), *asks = world_user(w, viewer);
+    const struct project *p = world_project(w, r->project);
+    CHECK(asks != NULL); /* the route has let it in */
+    if (u && !access_to(asks, OBJECT_ACCOUNT, ACTION_READ, u->id)) return;
+    if (p && !view_may_read_in(w, viewer, p->domain)) return;
+    TEXT_CLIP(ret->name, str_of(r->name));
+    TEXT_CLIP(ret->user, str_of(u ? u->name : ""));
+    TEXT_CLIP(ret->project, str_of(p ? p->name : ""));
+}
+
+static void view(const struct manager *m, uint32_t viewer, const struct reservation *r,
                  struct reservation_view *ret)
 {
     const struct world *w = turns_world(m->turns);
-    const struct user *u = world_user(w, r->user);
-    const struct project *p = world_project(w, r->project);
     const struct group *g = world_group(w, r->group);
     int64_t now_ms = turns_core_ms(m->turns);
     wire_init(&wire_reservation_view, ret);
     text_fmt(ret->id, sizeof(ret->id), "r%u", r->id);
-    TEXT_CLIP(ret->name, str_of(r->name));
-    TEXT_CLIP(ret->user, str_of(u ? u->name : ""));
-    TEXT_CLIP(ret->project, str_of(p ? p->name : ""));
+    put_owner(w, viewer, r, ret);
     TEXT_CLIP(ret->group, str_of(g ? g->name : ""));
     TEXT_CLIP(ret->state, str_of(r->start_ms <= now_ms ? "active" : "planned"));
     wire_time_format(r->start_wall_ms, ret->start_at);
@@ -55,7 +66,7 @@ static void view(const struct manager *m, const struct reservation *r,
 static void show(struct api_call *c, int status, const struct reservation *r)
 {
     struct reservation_view v;
-    view(c->m, r, &v);
+    view(c->m, c->user, r, &v);
     answer_object(c->m, c->req, status, &wire_reservation_view, &v);
     wire_free(&wire_reservation_view, &v);
 }
@@ -66,7 +77,7 @@ void api_reservation_list(struct api_call *c)
     const struct world *w = turns_world(c->m->turns);
     struct reservation_list list;
     wire_init(&wire_reservation_list, &list);
-    VEC_EACH(r, &w->reservations) view(c->m, r, VEC_ADD(&list.items));
+    VEC_EACH(r, &w->reservations) view(c->m, c->user, r, VEC_ADD(&list.items));
     answer_object(c->m, c->req, 200, &wire_reservation_list, &list);
     wire_free(&wire_reservation_list, &list);
 }
@@ -92,7 +103,7 @@ void api_reservation_remove(struct api_call *c)
     const struct reservation *r = find(c);
     if (!r) return;
     struct reservation_view v; /* as it last was */
-    view(c->m, r, &v);
+    view(c->m, c->user, r, &v);
     struct event ev = {.kind = EVENT_UNRESERVE, .actor = c->user, .u.unreserve = {r->id}};
     const struct effects *e = turns_step(c->m->turns, &ev);
     if (e->verdict != VERDICT_OK) answer_verdict(c->m, c->req, e);

@@ -147,6 +147,12 @@ static const struct {
     {"POST", "/api/v1/nodes/n1/cordon", "{}", 403, "update node"},
     {"POST", "/api/v1/tokens/join", "{}", 403, "create node"},
     {"GET", "/api/v1/admin/dump", NULL, 403, "admin cluster"},
+    {"GET", "/api/v1/admin/snapshot", NULL, 403, "admin cluster"},
+    {"POST", "/api/v1/sessions/s1/requeue", NULL, 404, "s1"},
+    {"POST", "/api/v1/sessions/check", "{\"command\":[\"x\"],\"after\":[\"s1\"]}", 400, "after"},
+    {"POST", "/api/v1/reservations", "{\"user\":\"bob\",\"length\":\"1h\",\"cpu\":1}", 403,
+     "create reservation"},
+    {"DELETE", "/api/v1/reservations/r1", NULL, 403, "delete reservation"},
     {"GET", "/api/v1/version", NULL, 200, "version"},
 };
 
@@ -185,6 +191,42 @@ static void test_a_member(void **state)
         if (i == 1) assert_true(reply_has(&list, "of another user"));
     }
     rig_close(&r);
+}
+
+#define RESERVE "{\"length\":\"1h\",\"start_in\":\"9h\",\"cpu\":1,"
+
+/* Of those that are for others it sees when and how much, not for whom. */
+static void test_reservations_of_others(void **state)
+{
+    (void)state;
+    struct rig rig, *r = &rig;
+    struct bob bob;
+    struct fake_node n;
+    struct sync_answer a;
+    struct call list = {.target = "/api/v1/reservations", .token = bob.token};
+    with_bob(r, &bob);
+    post(r, "/api/v1/domains", "{\"name\":\"far\"}", 201, NULL);
+    post(r, "/api/v1/projects", "{\"name\":\"vision\",\"domain\":\"far\"}", 201, NULL);
+    fake_node_join(r, "n1", 8, &n);
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    wire_free(&wire_sync_answer, &a);
+    static const char *const bodies[] = {
+        RESERVE "\"user\":\"admin\",\"name\":\"hush\"}",
+        RESERVE "\"project\":\"vision\",\"name\":\"hush2\"}",
+        RESERVE "\"user\":\"bob\",\"name\":\"for-him\"}",
+        RESERVE "\"project\":\"default\",\"name\":\"for-us\"}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) post(r, list.target, bodies[i], 201, "name");
+    expect(r, &list, 200, "{\"id\":\"r1\",\"group\":");
+    expect(r, &list, 200, "{\"id\":\"r2\",\"group\":");
+    expect(r, &list, 200, "\"name\":\"for-him\",\"user\":\"bob\"");
+    expect(r, &list, 200, "\"name\":\"for-us\",\"project\":\"default\"");
+    list.target = "/api/v1/reservations/r2";
+    expect(r, &list, 200, "{\"id\":\"r2\",\"group\":");
+    list.token = NULL;
+    expect(r, &list, 200, "\"project\":\"vision\"");
+    fake_node_done(&n);
+    rig_close(r);
 }
 
 static void test_tokens(void **state)
@@ -297,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_putting),
         cmocka_unit_test(test_a_member),
+        cmocka_unit_test(test_reservations_of_others),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_the_last_admin_token),
         cmocka_unit_test(test_limits_and_groups),
