@@ -122,12 +122,12 @@ static bool dependency_sane(struct draft *d, struct session *s, uint32_t at)
     struct dependency dep = e->session.depends[at];
     enum session_outcome ended = e->depend_outcome[at];
     if (dep.on < DEPEND_SUCCESS || dep.on >= DEPEND_KINDS)
-        return refuse_range(d, "depends", DEPEND_SUCCESS, DEPEND_KINDS - 1, dep.on);
+        return refuse_range(d, "after", DEPEND_SUCCESS, DEPEND_KINDS - 1, dep.on);
     const struct session *other = world_session(d->w, dep.session);
     if (other) {
         for (uint32_t i = 0; i < s->n_depends; i++) {
             if (s->depends[i].session != dep.session) continue;
-            draft_refuse(d, VERDICT_BAD_VALUE, "depends", "depends: s%llu is named twice",
+            draft_refuse(d, VERDICT_BAD_VALUE, "after", "after: s%llu is named twice",
                          (unsigned long long)dep.session);
             return false;
         }
@@ -135,12 +135,12 @@ static bool dependency_sane(struct draft *d, struct session *s, uint32_t at)
         return true;
     }
     if (ended == OUTCOME_NONE) {
-        draft_refuse(d, VERDICT_NOT_FOUND, "depends", "depends: there is no session s%llu",
+        draft_refuse(d, VERDICT_NOT_FOUND, "after", "after: there is no session s%llu",
                      (unsigned long long)dep.session);
         return false;
     }
     if (wait_met(dep.on, ended)) return true; /* nothing to wait for */
-    draft_refuse(d, VERDICT_IMPOSSIBLE, "depends", "depends: the %s of s%llu will not come: it %s",
+    draft_refuse(d, VERDICT_IMPOSSIBLE, "after", "after: the %s of s%llu will not come: it %s",
                  depend_on_name(dep.on), (unsigned long long)dep.session,
                  ended == OUTCOME_SUCCEEDED ? "succeeded" : "has ended without success");
     return false;
@@ -149,7 +149,7 @@ static bool dependency_sane(struct draft *d, struct session *s, uint32_t at)
 static bool dependencies_sane(struct draft *d, struct session *s)
 {
     uint32_t n = d->ev->u.submit.session.n_depends;
-    if (!in_range(d, "depends", 0, SESSION_DEPENDS_MAX, n)) return false;
+    if (!in_range(d, "after", 0, SESSION_DEPENDS_MAX, n)) return false;
     for (uint32_t i = 0; i < n; i++) {
         if (!dependency_sane(d, s, i)) return false;
     }

@@ -84,7 +84,7 @@ static void dependencies_are_judged(void **state)
     struct session req = lab_request(1, 1, 1, 0);
     struct event ev = after(&req, 77, DEPEND_END);
     assert_int_equal(lab_step(l, &ev), VERDICT_NOT_FOUND);
-    assert_string_equal(l->fx.field, "depends");
+    assert_string_equal(l->fx.field, "after");
     ev.u.submit.depend_outcome[0] = OUTCOME_FAILED; /* the caller knows how it ended */
     assert_int_equal(lab_step(l, &ev), VERDICT_OK);
     lab_settle(l);
