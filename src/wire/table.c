@@ -29,9 +29,14 @@ int64_t member_get(const struct wire_field *f, const void *m)
     case WIRE_ENUM:
     case WIRE_I32: return *(const int32_t *)m;
     case WIRE_U32: return *(const uint32_t *)m;
-    case WIRE_I64: return *(const int64_t *)m;
+    case WIRE_I64: {
+        int64_t v;
+        memcpy(&v, m, sizeof(v)); /* of a packed struct: perhaps not aligned */
+        return v;
+    }
     case WIRE_U64: {
-        uint64_t v = *(const uint64_t *)m;
+        uint64_t v;
+        memcpy(&v, m, sizeof(v));
         CHECK(v <= INT64_MAX);
         return (int64_t)v;
     }
@@ -54,8 +59,8 @@ void member_set(const struct wire_field *f, void *m, int64_t v)
     case WIRE_ENUM:
     case WIRE_I32: *(int32_t *)m = (int32_t)v; return;
     case WIRE_U32: *(uint32_t *)m = (uint32_t)v; return;
-    case WIRE_I64: *(int64_t *)m = v; return;
-    case WIRE_U64: *(uint64_t *)m = (uint64_t)v; return;
+    case WIRE_I64:
+    case WIRE_U64: memcpy(m, &v, sizeof(v)); return;
     case WIRE_TEXT:
     case WIRE_STRING:
     case WIRE_OBJECT:

@@ -8,6 +8,8 @@
 #include "base/check.h"
 #include "core/model/usage.h"
 
+_Static_assert(sizeof(struct alloc) <= 104, "one a container: bench/schedule, bytes");
+
 uint32_t ledger_slot(const struct world *w, const struct alloc *a)
 {
     CHECK(a >= w->allocs.v);

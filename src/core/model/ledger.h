@@ -13,17 +13,17 @@
 
 struct alloc {
     struct member_ref ref;
-    uint32_t node;
     struct slots slots;
+    uint32_t node;
     uint32_t devices;    /* mask on the node, as many bits as SLOT_GPU */
     uint64_t turn;       /* that made it: older reports know nothing of it */
-    bool revoked;        /* its attempt is over; held until its node proves it gone */
     uint64_t revoked_turn;
+    int64_t end_ms;      /* index: core time at which limits end it, ledger_date keeps it */
+    bool revoked;        /* its attempt is over; held until its node proves it gone */
+    bool live;           /* false: slot of the array is free */
     enum member_phase phase; /* last reported */
     uint32_t signal_done;
     uint32_t end;        /* inside a step: its number among those reported, draft_end_of; or 0 */
-    int64_t end_ms;      /* index: core time at which limits end it, ledger_date keeps it */
-    bool live;           /* false: slot of the array is free */
     uint32_t next_of_session, next_of_node; /* MAP_NONE ends a chain */
     uint32_t prev_of_node; /* a node may hold thousands; MAP_NONE: the first */
 };

@@ -37,6 +37,7 @@ static const struct state_row ROWS[] = {
     [SESSION_ENDED] = {"ended", OWNER_NOBODY, HOLDS_NOTHING, DEADLINE_NONE, 0, THEN_NOTHING, 0},
 };
 _Static_assert(ARRAY_LEN(ROWS) == SESSION_STATES, "one row a state");
+_Static_assert(sizeof(struct session) <= 800, "a hundred thousand wait: bench/schedule, bytes");
 
 static const char *const OUTCOME_NAMES[] = {
     [OUTCOME_NONE] = "",

@@ -99,7 +99,7 @@ const char *depend_on_name(enum depend_on d); /* "success", "end", "failure" */
 struct dependency { /* one that is met leaves the list; one that cannot be met ends the session */
     uint64_t session;
     enum depend_on on;
-};
+} __attribute__((packed, aligned(4))); /* every session has room for eight */
 
 struct constraint { /* where it may run; {0}: anywhere in its group */
     char gpu_models[48];  /* "a100|h100": any of them; "": any at all */
@@ -118,9 +118,13 @@ struct role { /* members of one shape; members are numbered role after role */
 };
 
 /* Small on purpose: what decisions read.  Command, image, environment are in
- * the document, which stays in the store. */
+ * the document, which stays in the store.  There are a hundred thousand: fields are in an
+ * order that leaves no gaps. */
 struct session {
     uint64_t id; /* the submission sequence number as well */
+    uint64_t array;     /* id of its first task; 0: no array */
+    int64_t blocked_ms; /* core time of its next attempt as a blocked head; 0: it is none */
+    struct role roles[SESSION_ROLES_MAX]; /* n_roles of them */
     uint32_t user, project, group;
     char name[SESSION_NAME_MAX + 1]; /* unique among the owner's live sessions */
     enum session_kind kind;
@@ -131,23 +135,20 @@ struct session {
     bool preemptible;
     bool hold;           /* waits until it is released */
     bool requeue;        /* STOPPING: waits again once all is proved gone, instead of ending */
+    bool one_node;       /* all members on one node */
+    bool stop_on_member; /* any member's end with failure stops the rest */
+    bool alarm;          /* STOPPING past its grace: somebody should look */
     enum place_strategy strategy; /* 0: its group's */
     struct constraint where;
     uint32_t n_depends;
     struct dependency depends[SESSION_DEPENDS_MAX];
-    uint64_t array;      /* id of its first task; 0: no array */
     uint32_t array_index, array_count; /* the tasks are numbered array .. array + count - 1 */
     uint32_t array_limit; /* tasks at once; 0: no bound */
     uint32_t restart_max; /* restarts after a failure; 0: never */
     uint32_t failures;    /* after which it was restarted */
     uint32_t restarts;    /* after failures, evictions, requeues: it finds the number inside */
     uint32_t blocked_tries; /* failed attempts as a blocked head, one a minute at most */
-    int64_t blocked_ms;   /* core time of the next such attempt; 0: it is no blocked head */
-    bool one_node;       /* all members on one node */
-    bool stop_on_member; /* any member's end with failure stops the rest */
-    bool alarm;          /* STOPPING past its grace: somebody should look */
     uint32_t n_roles, members;
-    struct role roles[SESSION_ROLES_MAX];
     uint32_t attempt;       /* number of the current one; 0: none yet */
     uint32_t failed_starts; /* in a row */
     uint32_t n_failed_on;   /* and on which nodes, the newest last */
