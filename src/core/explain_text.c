@@ -46,8 +46,11 @@ void explain_other(const struct world *w, const struct session *other,
     strbuf_fmt(out, "a %s session of another %s (", session_kind_name(other->kind),
                other->project == asking->project ? "user" : "project");
     put_slots(&total, out);
-    strbuf_fmt(out, "), %s for ", other->state == SESSION_PENDING ? "waiting" : "there");
-    fmt_duration(out, w->now_ms > other->since_ms ? w->now_ms - other->since_ms : 0);
+    bool waits = other->state == SESSION_PENDING;
+    int64_t since_ms = !waits && other->started_ms > 0 ? other->started_ms : other->since_ms;
+    strbuf_fmt(out, ", %s for ", waits ? "waiting" : "there");
+    fmt_duration(out, w->now_ms > since_ms ? w->now_ms - since_ms : 0);
+    strbuf_putc(out, ')');
 }
 
 /* The session of that number, as the viewer may know it. */
@@ -371,6 +374,7 @@ static void put_date(const struct world *w, const struct session *s, const struc
     }
     strbuf_fmt(out, " on %s", n->name);
     if (f->n_nodes > 1) strbuf_fmt(out, " and %u more", f->n_nodes - 1);
+    if (f->reservation != 0) strbuf_fmt(out, ", when reservation r%u is over", f->reservation);
     if (f->rests_on == 0) return;
     strbuf_puts(out, f->in_order ? ", not before " : ", when ");
     put_other(w, s, why, f->rests_on, out);
@@ -452,4 +456,7 @@ void explain_text(const struct world *w, const struct session *s, const struct w
     case WHY_KINDS: UNREACHABLE();
     }
     put_nodes(w, s, out);
+    if (s->outcome != OUTCOME_PREEMPTED) return;
+    strbuf_puts(out, ": it makes room for another");
+    if (s->requeue) strbuf_puts(out, ", then it waits to run again");
 }

@@ -151,7 +151,7 @@ static void tell_dependent(struct draft *d, struct session *s, struct draft_end 
         return;
     }
     char text[128];
-    text_fmt(text, sizeof(text), "it waits for the %s of s%llu, which %s",
+    text_fmt(text, sizeof(text), "it waited for the %s of s%llu, which %s",
              depend_on_name(dep->on), (unsigned long long)end.session,
              end.outcome == OUTCOME_SUCCEEDED ? "succeeded" : "did not succeed");
     struct member_end why = *ends_of(d->w, s);

@@ -224,12 +224,71 @@ static void rest_on(struct rest *best, int64_t end_ms, uint64_t session)
     *best = (struct rest){end_ms, session};
 }
 
+/* Somebody else's reservation that is over just then. */
+static uint32_t reserved_until(const struct run *x, const struct dated *mine, int64_t at_ms)
+{
+    const struct session *s = world_session(x->w, mine->session);
+    VEC_EACH(r, &x->w->reservations) {
+        if (r->end_ms != at_ms || (s && reservation_admits(r, s))) continue;
+        for (uint32_t i = 0; i < r->n_parts; i++) {
+            if (uses(x, mine, r->parts[i].node)) return r->id;
+        }
+    }
+    return 0;
+}
+
+/* What the promise takes of a node, and what rows that go later than it starts hold there. */
+static struct slots taken(const struct run *x, const struct promise *p, const struct session *s,
+                          const struct node *n)
+{
+    struct slots sum = {{0}};
+    bool sane = true;
+    for (uint32_t i = 0; i < p->picks.n; i++) {
+        if (p->picks.v[i].node != n->id) continue;
+        sane = sane && slots_add(&sum, &session_role_of(s, i)->slots, &sum);
+    }
+    for (struct alloc *a = world_allocs_of_node(x->w, n); a; a = world_next_of_node(x->w, a)) {
+        if (a->end_ms > p->at_ms) sane = sane && slots_add(&sum, &a->slots, &sum);
+    }
+    CHECK(sane); /* twice the node at most */
+    return sum;
+}
+
+static bool collides(const struct alloc *a, const struct node *n, const struct slots *sum,
+                     uint32_t devices)
+{
+    if ((a->devices & devices) != 0) return true;
+    for (enum slot_kind k = SLOT_CPU; k < SLOT_GPU; k++) {
+        if (a->slots.v[k] > 0 && sum->v[k] > n->capacity.v[k]) return true;
+    }
+    return false;
+}
+
+/* Who has to go a little later than it starts, because his command began after the promise
+ * was made: the first to end of those beside whom it does not fit.  0: nobody. */
+static uint64_t overruns(const struct run *x, const struct promise *p)
+{
+    const struct session *s = world_session(x->w, p->session);
+    struct rest first = {INT64_MAX, 0};
+    for (uint32_t i = 0; s && i < p->picks.n; i++) {
+        const struct node *n = world_node(x->w, p->picks.v[i].node);
+        CHECK(n != NULL);
+        struct slots sum = taken(x, p, s, n);
+        for (struct alloc *a = world_allocs_of_node(x->w, n); a; a = world_next_of_node(x->w, a)) {
+            if (a->end_ms <= p->at_ms || a->end_ms >= first.end_ms) continue;
+            if (collides(a, n, &sum, p->picks.v[i].devices))
+                first = (struct rest){a->end_ms, a->ref.session};
+        }
+    }
+    return first.session;
+}
+
 /* Of all that hold something where it will be, until it starts: who holds on for longest. */
 static uint64_t rests_on(const struct run *x, const struct dated *mine, int64_t at_ms)
 {
     struct rest best = {0, 0};
     int64_t now_ms = x->w->now_ms;
-    for (uint32_t i = 0; at_ms > now_ms && i < mine->n; i++) {
+    for (uint32_t i = 0; i < mine->n; i++) {
         uint32_t node = x->nodes.v[mine->first + i];
         const struct node *n = world_node(x->w, node);
         CHECK(n != NULL);
@@ -255,7 +314,11 @@ static void note(struct run *x, const struct promise *p, struct forecast *f)
     CHECK(d.n > 0);
     f->kind = FORECAST_DATED;
     f->at_ms = p->at_ms > x->w->now_ms ? p->at_ms : x->w->now_ms;
-    f->rests_on = rests_on(x, &d, p->at_ms);
+    if (p->at_ms > x->w->now_ms) {
+        f->rests_on = overruns(x, p);
+        if (f->rests_on == 0) f->reservation = reserved_until(x, &d, p->at_ms);
+        if (f->rests_on == 0 && f->reservation == 0) f->rests_on = rests_on(x, &d, p->at_ms);
+    }
     f->node = p->picks.v[0].node;
     f->n_nodes = d.n;
     VEC_PUSH(&x->dated, d);
@@ -344,6 +407,7 @@ static void date(struct run *x, const struct session *s, bool lasts, struct fore
     if (shadow == &x->far && f->at_ms == x->floor_ms) {
         f->in_order = true;
         f->rests_on = x->floor_by;
+        f->reservation = 0;
     }
     if (world_session(x->w, s->id)) keep(x, &p); /* else nobody comes behind it */
     promise_done(&p);

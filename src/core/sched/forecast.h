@@ -31,6 +31,7 @@ struct forecast {
     int64_t at_ms;      /* DATED: core time, not before now */
     uint64_t rests_on;  /* DATED: who has to end before, 0: nobody.  UNDATED and BEHIND: who
                            stands in the way, 0: nobody in particular */
+    uint32_t reservation; /* DATED: somebody else's that has to be over before; then 0 above */
     bool in_order;      /* DATED: that one need not end but start, for it is ahead */
     uint32_t node;      /* DATED: where its first member would be, ... */
     uint32_t n_nodes;   /* ... and on how many nodes all of them */

@@ -188,9 +188,9 @@ static void a_hidden_blocker(void **state)
         strbuf_init(&b, 1024);
         explain_text(l->w, s, &why, &b);
         const char *wanted = near ? "waits behind a batch session of another user (2 CPU, 2 GiB "
-                                    "memory, 2 GPU), waiting for 2 min, which is ahead"
+                                    "memory, 2 GPU, waiting for 2 min), which is ahead"
                                   : "waits behind a batch session of another project (2 CPU, 2 GiB "
-                                    "memory, 2 GPU), waiting for 1 min, which is ahead";
+                                    "memory, 2 GPU, waiting for 1 min), which is ahead";
         if (!str_starts(strbuf_str(&b), str_of(wanted))) fail_msg("%s", b.p);
         strbuf_done(&b);
     }

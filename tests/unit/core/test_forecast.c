@@ -114,6 +114,49 @@ static void behind_the_depth(void **state)
     lab_free(l);
 }
 
+/* A promise is made from the limit as it is before the command begins: who began a little
+ * later is still the one that it waits for, not one that ends long before. */
+static void who_began_later(void **state)
+{
+    (void)state;
+    for (int gpu = 0; gpu < 2; gpu++) {
+        struct lab *l = lab_new(BLOCKED_BACKFILL);
+        lab_join(l, "n1", 8, 64, 8);
+        struct session s = lab_request(1, gpu ? 1 : 6, 1, gpu ? 6 : 0);
+        s.time_limit_ms = 10 * MIN;
+        uint64_t a = lab_run(l, &s);
+        s = lab_request(1, gpu ? 1 : 8, 1, gpu ? 8 : 0);
+        s.time_limit_ms = MIN;
+        uint64_t b = lab_run(l, &s);
+        assert_true(plan_of(l->w, b) != NULL);
+        lab_tick(l, 500);
+        lab_settle(l); /* now the command of a begins */
+        assert_int_equal(lab_state(l, a), SESSION_RUNNING);
+        uint64_t c = run_for(l, 1, MIN);
+        assert_int_equal(lab_state(l, c), SESSION_RUNNING);
+        expect_date(l, b, 10 * MIN - 500, a);
+        lab_free(l);
+    }
+}
+
+static void until_a_reservation_is_over(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_BACKFILL);
+    lab_join(l, "n1", 8, 64, 0);
+    struct event ev = {.kind = EVENT_RESERVE, .actor = 1};
+    ev.u.reserve.reservation =
+        (struct reservation){.group = 1, .user = 2, .n_parts = 1, .slots = lab_slots(6, 1, 0),
+                             .start_ms = l->now_ms + 20 * MIN};
+    ev.u.reserve.length_ms = 10 * MIN;
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    uint64_t a = run_for(l, 8, 10 * MIN), b = run_for(l, 4, 15 * MIN);
+    assert_int_equal(lab_state(l, a), SESSION_RUNNING);
+    expect_date(l, b, 30 * MIN, 0); /* a ends before, and is not what it waits for */
+    expect_text(l, b, "in 30 min on n1, when reservation r1 is over");
+    lab_free(l);
+}
+
 /* What runs without a limit is never promised: the reason says who. */
 static void without_a_limit(void **state)
 {
@@ -494,6 +537,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_after_the_other),
         cmocka_unit_test(behind_the_depth),
+        cmocka_unit_test(who_began_later),
+        cmocka_unit_test(until_a_reservation_is_over),
         cmocka_unit_test(without_a_limit),
         cmocka_unit_test(nothing_could_hold_it),
         cmocka_unit_test(in_strict_order),

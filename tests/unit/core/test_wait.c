@@ -73,7 +73,7 @@ static void a_chain_falls(void **state)
     ends(l, ids[0], 1);
     for (int i = 1; i < 20; i++) assert_int_equal(lab_outcome(l, ids[i]), OUTCOME_FAILED);
     assert_string_equal(lab_end(l, ids[7])->detail,
-                        "it waits for the success of s7, which did not succeed");
+                        "it waited for the success of s7, which did not succeed");
     lab_free(l);
 }
 
