@@ -167,6 +167,12 @@ static int64_t *limit_at(struct limits_view *v, int key)
     return at[key - KEY_CPU];
 }
 
+/* "8" is eight bytes, and was meant to be more. */
+static bool mem_means(int64_t bytes)
+{
+    return bytes == 0 || bytes >= 1 << 20;
+}
+
 static void take_limit(struct put_args *a, int key, const char *arg, struct argp_state *state)
 {
     int64_t *at = limit_at(&a->limits, key);
@@ -177,9 +183,10 @@ static void take_limit(struct put_args *a, int key, const char *arg, struct argp
         return;
     }
     if (key == KEY_CPU) fine = fmt_parse_cpu(str_of(arg), at);
-    else if (key == KEY_MEM) fine = fmt_parse_bytes(str_of(arg), at);
+    else if (key == KEY_MEM) fine = fmt_parse_bytes(str_of(arg), at) && mem_means(*at);
     else fine = str_to_u64(str_of(arg), &n) && n <= UINT32_MAX;
-    if (!fine) argp_error(state, "'%s': expected an amount, or none", arg);
+    if (!fine) argp_error(state, "'%s': expected an amount%s, or none", arg,
+                          key == KEY_MEM ? ", such as 64G" : "");
     if (key > KEY_MEM) *at = (int64_t)n;
 }
 

@@ -37,7 +37,7 @@ static error_t parse_create(int key, char *arg, struct argp_state *state)
             argp_error(state, "--name: expected at most %zu bytes", sizeof(a->rq.name) - 1);
         return 0;
     case 'v':
-        if (!fmt_parse_duration(str_of(arg), &a->rq.valid_ms))
+        if (!fmt_parse_duration(str_of(arg), &a->rq.valid_ms) || a->rq.valid_ms == 0)
             argp_error(state, "--valid %s: expected a time, such as 12h or 30d", arg);
         return 0;
     default: return ARGP_ERR_UNKNOWN;

@@ -96,8 +96,8 @@ static void show_blocked(const struct group_view *v, struct strbuf *b)
 static void show(const void *object, struct strbuf *b)
 {
     const struct group_view *v = object;
-    strbuf_fmt(b, "%-17s %s (%u nodes, %u live, %u pending)\n", "group", v->name, v->nodes,
-               v->live, v->pending);
+    strbuf_fmt(b, "%-17s %s (%u node%s, %u live, %u pending)\n", "group", v->name, v->nodes,
+               v->nodes == 1 ? "" : "s", v->live, v->pending);
     strbuf_fmt(b, "%-17s %s\n", "order", queue_order_name(v->order));
     show_blocked(v, b);
     strbuf_fmt(b, "%-17s %s\n", "strategy", place_strategy_name(v->strategy));
@@ -178,7 +178,7 @@ static const struct argp_option set_options[] = {
 static const char set_doc[] =
     "Make a group, or change its policy; what is not named stays as it is.\v"
     "Examples:\n  rota group set training --on-blocked stop --batch-limit 24h\n"
-    "  rota group set shared --preemption yes --preempt-scope group --preempt-mode requeue\n"
+    "  rota group set shared --preemption yes --preempt-mode requeue\n"
     "  rota group set vision --project vision --project speech";
 
 /* Options whose value is one of some words; every one of these members is an enum. */

@@ -27,8 +27,8 @@ static const char doc[] =
     "from a file or from standard input, never from the command line, where others could read "
     "it.\v"
     "Examples:\n"
-    "  rota login http://127.0.0.1:7410 --token-file /var/lib/rota/manager/admin.token\n"
-    "  pass rota/lab | rota login https://rota.example.org --name lab --token-file -";
+    "  rota login http://127.0.0.1:7410 --token-file admin.token\n"
+    "  pass rota/lab | rota login https://rota.example.org --token-file -\n";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {

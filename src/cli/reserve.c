@@ -36,7 +36,7 @@ static const char add_doc[] =
     "Others start there only what ends before it begins.  It is refused when somebody may still "
     "hold the devices then; nobody is stopped for it.\n\n"
     "Examples:\n  rota reserve add --project vision --start 2h --for 4h --gpus 8\n"
-    "  rota reserve add --user bob --start 2026-12-01T18:00:00Z --for 1d --gpus 8 --nodes 2";
+    "  rota reserve add --user bob --start 12h --for 1d --gpus 8 --nodes 2";
 
 static bool set_start(struct reserve_request *rq, const char *arg)
 {

@@ -8,6 +8,8 @@
 #include "cli/say.h"
 #include "cli/verb.h"
 
+#define MEM_LEAST (INT64_C(1) << 20) /* "8" is eight bytes, and was meant to be more */
+
 enum { FILE_MAX = 1024 * 1024, SUBMIT_PATIENCE_MS = 30000 };
 
 enum {
@@ -197,8 +199,8 @@ static int apply_needs(struct run_args *a, struct err *err)
         (!fmt_parse_cpu(str_of(v), &r->cpu_milli) || r->cpu_milli <= 0))
         rc = bad(err, "cpus", v, "a number of CPUs, such as 2, 0.5 or 500m");
     if (rc == 0 && (v = given(a, KEY_MEM)) && (rc = need(s, "mem", err)) == 0 &&
-        (!fmt_parse_bytes(str_of(v), &r->mem_bytes) || r->mem_bytes <= 0))
-        rc = bad(err, "mem", v, "a size, such as 512M or 4G");
+        (!fmt_parse_bytes(str_of(v), &r->mem_bytes) || r->mem_bytes < MEM_LEAST))
+        rc = bad(err, "mem", v, "a size of 1M or more, such as 512M or 4G");
     if (rc == 0 && (v = given(a, KEY_GPUS)) && (rc = need(s, "gpus", err)) == 0) {
         if (!str_to_u64(str_of(v), &n) || n > INT32_MAX)
             rc = bad(err, "gpus", v, "a whole number of GPUs");
@@ -449,7 +451,7 @@ int verb_run(int argc, char **argv)
             code = check(a, &err) < 0 ? say_err(&err, EXIT_ROTA) : 0; /* refused, or not asked */
         } else if (submit(a, &view, &impossible, &err) < 0) {
             (void)say_err(&err, 0);
-            if (impossible) say("with --allow-impossible it waits for a larger machine");
+            if (impossible) say("with --allow-impossible it waits until there is such a machine");
         } else {
             struct follow_spec f = {
                 .input = a->spec.stdin_open, .tty = a->spec.tty, .quiet = a->quiet,

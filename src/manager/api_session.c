@@ -48,8 +48,9 @@ void session_ref_unknown(struct manager *m, struct http_req *req, const struct s
 {
     char id[24] = "";
     if (ref->id) session_id_format(ref->id, id);
-    answer_problem(m, req, 404, "not_found", "", "there is no session \"%s\"",
-                   ref->id ? id : ref->name);
+    answer_problem(m, req, 404, "not_found", "", "there is no session \"%s\"%s",
+                   ref->id ? id : ref->name,
+                   ref->id ? "" : " of yours (those of others go by their id)");
 }
 
 /* ---- showing ---- */

@@ -240,7 +240,8 @@ void api_session_ticket(struct api_call *c)
     const struct user *u = world_user(turns_world(c->m->turns), c->user);
     CHECK(u != NULL);
     if (ask.action != TICKET_LOGS && !access_allows(u->role, OBJECT_SESSION, ACTION_EXEC)) {
-        answer_now(c->m, c->req, 403, "denied", "", "this needs the permission to exec session");
+        answer_now(c->m, c->req, 403, "denied", "",
+                   "only administrators may do this (permission: exec session)");
         return;
     }
     struct ticket_ask *own = mem_alloc(sizeof(*own));

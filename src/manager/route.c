@@ -193,7 +193,7 @@ static bool pass_token(struct api_call *c)
     if (!w) return true; /* what does not need the world says nothing about objects */
     if (u && access_allows(u->role, c->route->kind, c->route->action)) return true;
     char text[128];
-    text_fmt(text, sizeof(text), "this needs the permission to %s %s",
+    text_fmt(text, sizeof(text), "only administrators may do this (permission: %s %s)",
              action_name(c->route->action), object_kind_name(c->route->kind));
     answer_now(m, c->req, 403, "denied", "", text);
     return false;

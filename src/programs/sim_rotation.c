@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include "cli/say.h"
 #include "sim/rotation.h"
-#include "wire/nearest.h"
 
 #define HOUR_MS INT64_C(3600000)
 
@@ -68,19 +67,14 @@ static bool parse_keep(const char *text, uint32_t *ret)
 
 static bool parse_policy(const char *text, struct sim_args *a)
 {
-    struct nearest near = nearest_to(str_of(text));
     a->n = 0;
     for (uint32_t i = 0; i < ROTATION_POLICIES; i++) {
         enum rotation_policy p = (enum rotation_policy)i;
         bool all = strcmp(text, "all") == 0;
         if (all || strcmp(text, rotation_policy_name(p)) == 0) a->policies[a->n++] = p;
-        nearest_offer(&near, rotation_policy_name(p));
     }
     if (a->n > 0) return true;
-    if (nearest_best(&near))
-        say("--policy: there is no \"%s\": did you mean %s?", text, nearest_best(&near));
-    else
-        say("--policy: expected rota, box, eager, hasty or all, got \"%s\"", text);
+    say("--policy: expected rota, box, eager, hasty or all, got \"%s\"", text);
     return false;
 }
 
@@ -129,6 +123,23 @@ static bool parse_one(int opt, struct sim_args *a)
     return fine;
 }
 
+/* With fewer some pool would wait for ever, and the history would not end. */
+static bool enough_rotors(const struct sim_args *a)
+{
+    if (a->o.keep > a->o.rotors) {
+        say("--keep %u: more than the %u rotors that there are", a->o.keep, a->o.rotors);
+        return false;
+    }
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (a->policies[i] != ROTATION_BOX) continue;
+        if (a->o.rotors >= a->o.pools && a->o.rotors >= 2) continue;
+        say("--policy box needs 2 rotors, and one for each of %u pools, got %u: choose another "
+            "policy", a->o.pools, a->o.rotors);
+        return false;
+    }
+    return true;
+}
+
 static bool parse(int argc, char **argv, struct sim_args *a)
 {
     static const struct option options[] = {
@@ -155,6 +166,7 @@ static bool parse(int argc, char **argv, struct sim_args *a)
         say("--faults: the others have no answer to faults; they go with --policy rota alone");
         return false;
     }
+    if (!enough_rotors(a)) return false;
     if (a->log && a->n != 1) {
         say("--log: choose one --policy");
         return false;

@@ -94,7 +94,7 @@ static int take_line(struct reading *r, struct str line, uint32_t no, struct err
     }
     if (r->log->procs == 0) {
         return err_set(err, ERR_INVALID, "line %u: the header names neither MaxProcs nor MaxNodes: "
-                       "give the number of processors", no);
+                       "give the number of processors (--procs)", no);
     }
     if (r->log->jobs.n >= SWF_JOBS_MAX) {
         return err_set(err, ERR_LIMIT, "line %u: more than %u jobs", no, SWF_JOBS_MAX);

@@ -61,6 +61,23 @@ static void the_victim_stops_and_the_other_starts(void **state)
     lab_free(l);
 }
 
+static void both_are_told(void **state)
+{
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        struct lab *l = evict_lab(again ? PREEMPT_REQUEUE : PREEMPT_TERMINATE);
+        lab_join(l, "n1", 8, 8, 1);
+        uint64_t low = running(l, 1, 0), high = submit(l, 1, 10);
+        lab_expect_why(l, high, WHY_PREEMPTING,
+                       "gets room on n1 when s1 has left; after 1 min without it, it waits again");
+        lab_expect_why(l, low, WHY_STOPPING,
+                       again ? "stopping on n1: it makes room for another, then it waits to run "
+                               "again"
+                             : "stopping on n1: it makes room for another");
+        lab_free(l);
+    }
+}
+
 static void it_is_off_until_somebody_says_so(void **state)
 {
     (void)state;
@@ -407,6 +424,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_victim_stops_and_the_other_starts),
+        cmocka_unit_test(both_are_told),
         cmocka_unit_test(it_is_off_until_somebody_says_so),
         cmocka_unit_test(the_free_part_is_kept),
         cmocka_unit_test(two_preemptors_on_one_node),

@@ -26,9 +26,10 @@ class Rotation(unittest.TestCase):
 
     def test_usage(self):
         for args, hint in ((["--days", "0"], "1 to 400"), (["--rotors", "x"], "1 to 64"),
-                           (["--pools", "9"], "1 to 8"), (["--policy", "rotaa"], "mean rota"),
+                           (["--pools", "9"], "1 to 8"), (["--policy", "rotaa"], "expected rota"),
                            (["--policy", "zzz"], "box, eager"), (["-o", "xml"], "json"),
                            (["file"], "what is"), (["--faults", "--policy", "box"], "--policy rota"),
+                           (["--rotors", "1"], "--keep 2"), (["--rotors", "3"], "each of 4"),
                            (["--log"], "--policy"), (["--nonsense"], "--help")):
             with self.subTest(args):
                 code, out, err = rota(*args)
