@@ -143,13 +143,13 @@ static void names_are_for_those_who_may_read(void **state)
     explain_expected(l->w, s, &why);
     why.viewer = bob;
     explain_text(l->w, s, &why, &b);
-    assert_string_equal(b.p, "would delay a batch session of another user (4 CPU, 1 GiB memory), "
-                             "waiting for 0 ms, which is ahead and is promised n1 in 10 min: it "
+    assert_string_equal(b.p, "would delay a batch session of another user (4 CPU, 1 GiB memory, "
+                             "waiting for 0 ms), which is ahead and is promised n1 in 10 min: it "
                              "may take 30 min; place 2 of 2 in the queue");
     strbuf_reset(&b);
     explain_expected_text(l->w, s, &why, &b);
     assert_string_equal(b.p, "in 30 min on n1, when a batch session of another user (4 CPU, 1 GiB "
-                             "memory), waiting for 0 ms has to end");
+                             "memory, waiting for 0 ms) has to end");
     assert_true(explain_hides(l->w, &why, world_session(l->w, 2)));
     assert_false(explain_hides(l->w, &why, s));
     strbuf_done(&b);
