@@ -30,6 +30,7 @@ struct turns {
     struct net_timer *tick;
     int64_t tick_at;                    /* core time it is armed for; INT64_MAX: none */
     struct net_timer *retry;
+    struct net_timer *mark;
     void (*drained)(void *arg);
     void *drained_arg;
     struct turn_stats stats;
@@ -43,6 +44,7 @@ static void batch_begin(const struct turns *t, struct turn_batch *b, uint64_t no
     store_turn_done(&b->turn);
     VEC_CLEAR(&b->nodes);
     b->turn.no = no;
+    b->mark = false;
     bool fits = TEXT_SET(b->turn.leader, str_of(t->leader));
     CHECK(fits);
 }
@@ -86,7 +88,7 @@ static void batch_release(struct turn_batch *b, enum turn_end end)
     }
 }
 
-static bool batch_has_rows(const struct turn_batch *b) { return b->turn.ops.n > 0; }
+static bool batch_has_rows(const struct turn_batch *b) { return b->turn.ops.n > 0 || b->mark; }
 
 /* ---- loading ---- */
 
@@ -284,6 +286,21 @@ void turns_after(struct turns *t, struct turn_wait *w)
     b->waits_last = &w->next;
 }
 
+/* A clock that is not stored stands still for who loads it: without this, a restart after a
+ * quiet hour would begin everything that waits for an instant an hour late. */
+void turns_mark(struct turns *t)
+{
+    struct event ev = {.kind = EVENT_TICK};
+    if (!turns_accepting(t) || t->in_flight > 0 || batch_has_rows(t->open)) return;
+    if (t->world->n_sessions == 0 && t->world->reservations.n == 0) return;
+    turns_step(t, &ev);
+    if (batch_has_rows(t->open)) return;
+    t->open->mark = true;
+    t->world->turn = t->open->turn.no;
+}
+
+static void on_mark(void *arg) { turns_mark(arg); }
+
 /* ---- facts ---- */
 
 struct world *turns_world(const struct turns *t) { return t->world; }
@@ -329,6 +346,8 @@ struct turns *turns_new(struct net_loop *loop, struct store *store, const char *
     t->tick_at = INT64_MAX;
     t->tick = net_timer_new(loop, on_tick, t);
     t->retry = net_timer_new(loop, load_begin, t);
+    t->mark = net_timer_new(loop, on_mark, t);
+    net_timer_set(t->mark, TURN_MARK_MS, TURN_MARK_MS);
     t->open = batch_take(t, 1);
     t->committer = committer_new(loop, store, job_done, t);
     net_loop_on_turn(loop, on_loop_turn, t);
@@ -351,6 +370,7 @@ void turns_free(struct turns *t)
     committer_free(t->committer);
     net_timer_free(t->tick);
     net_timer_free(t->retry);
+    net_timer_free(t->mark);
     for (uint32_t i = 0; i < t->in_flight; i++) {
         batch_release(t->flight[i], TURN_LOST);
         batch_free(t->flight[i]);

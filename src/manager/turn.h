@@ -37,6 +37,7 @@ struct turn_batch {
     struct store_turn turn;
     struct turn_wait *waits, **waits_last;
     VEC(uint32_t) nodes;       /* whose wishes change with this turn; may repeat */
+    bool mark;                 /* written although it has no rows: for its core time */
 };
 
 struct turns;
@@ -75,6 +76,10 @@ struct world *turns_world(const struct turns *t); /* NULL: being loaded */
  * disk is full: each try would cost the world, which reads can go on with. */
 bool turns_accepting(const struct turns *t);
 int64_t turns_core_ms(const struct turns *t);
+/* Stores the core time, in a turn without rows, if anybody is there who may wait for an
+ * instant; by itself every TURN_MARK_MS. */
+#define TURN_MARK_MS 60000
+void turns_mark(struct turns *t);
 uint64_t turns_durable(const struct turns *t); /* the last turn that is stored */
 /* The newest turn that changed anything: the world is as of this one. */
 uint64_t turns_newest(const struct turns *t);

@@ -51,9 +51,10 @@ static void bench_wait(struct bench *k, const bool *done)
     assert_true(net_loop_run_until(k->loop, done, RIG_WAIT_MS));
 }
 
+static const struct turns_ops BENCH_OPS = {on_closing, on_durable, on_lost, on_loaded, on_deposed};
+
 static void bench_open(struct bench *k)
 {
-    static const struct turns_ops ops = {on_closing, on_durable, on_lost, on_loaded, on_deposed};
     struct err err = {0};
     memset(k, 0, sizeof(*k));
     dir_make(k->dir);
@@ -61,7 +62,7 @@ static void bench_open(struct bench *k)
     struct store_options o = {.path = k->path, .wall_ms = 1};
     if (store_open(&o, &k->store, &err) != 0) fail_msg("%s", err.text);
     k->loop = net_loop_new();
-    k->turns = turns_new(k->loop, k->store, "test", &ops, k);
+    k->turns = turns_new(k->loop, k->store, "test", &BENCH_OPS, k);
     bench_wait(k, &k->loaded);
 }
 
@@ -161,6 +162,35 @@ static void test_a_turn_without_changes_writes_nothing(void **state)
     assert_int_equal(m.store_turn, before);
     assert_int_equal(turns_world(k.turns)->turn, before);
     assert_int_equal(turns_stats(k.turns)->turns, 0);
+    bench_close(&k);
+}
+
+/* Quiet time is kept, or what waits for an instant would wait anew after a restart. */
+static void test_quiet_time_survives_a_kill(void **state)
+{
+    (void)state;
+    struct bench k;
+    struct mark m;
+    bench_open(&k);
+    turns_mark(k.turns); /* nobody is there who could wait for anything */
+    assert_false(turns_is_open(k.turns));
+    assert_int_equal(submit(&k, "one"), VERDICT_OK);
+    mark_now(&k, &m);
+    bench_wait(&k, &m.done);
+    int64_t stored_ms = turns_core_ms(k.turns);
+    bool never = false;
+    while (turns_core_ms(k.turns) < stored_ms + 300) (void)net_loop_run_until(k.loop, &never, 5);
+    int64_t quiet_ms = turns_core_ms(k.turns);
+    turns_mark(k.turns);
+    mark_now(&k, &m);
+    bench_wait(&k, &m.done);
+    assert_int_equal(m.end, TURN_DURABLE);
+    assert_int_equal(m.store_turn, turns_durable(k.turns));
+    turns_free(k.turns); /* as a kill: nothing is finished */
+    k.loaded = false;
+    k.turns = turns_new(k.loop, k.store, "next", &BENCH_OPS, &k);
+    bench_wait(&k, &k.loaded);
+    assert_true(turns_core_ms(k.turns) >= quiet_ms);
     bench_close(&k);
 }
 
@@ -346,6 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_leaves_before_its_turn_is_stored),
         cmocka_unit_test(test_a_turn_without_changes_writes_nothing),
+        cmocka_unit_test(test_quiet_time_survives_a_kill),
         cmocka_unit_test(test_a_refused_event_leaves_no_row),
         cmocka_unit_test(test_events_of_one_loop_turn_share_a_commit),
         cmocka_unit_test(test_a_read_waits_for_the_turn_under_way),
