@@ -283,7 +283,7 @@ class System:
             for role in self.roles:
                 check(self.roles[role].poll() is None,
                       f"the {role} ended: " + self.read(f"run/{role}.log")[-2000:])
-            nodes = self.api("GET", "/api/v1/nodes")[1]["items"]
+            nodes = self.api("GET", "/api/v1/nodes")[1].get("items", [])
             return any(n["state"] == "ready" for n in nodes)
         wait_for("node ready", ready)
 
