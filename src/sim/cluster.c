@@ -122,7 +122,7 @@ static void set_up(struct cluster *c)
     struct group *g = &c->disk.groups.v[0];
     if (below(c, 2) == 0) g->on_blocked = below(c, 3) == 0 ? BLOCKED_SKIP : BLOCKED_BACKFILL;
     if (below(c, 2) == 0) g->reserve_depth = 1 + (uint32_t)below(c, 3);
-    if (below(c, 2) == 0) g->undated_ms = 30000;
+    g->undated_ms = (int64_t)below(c, 3) * 10000;
     if (below(c, 4) == 0) g->order = ORDER_LIFO;
     g->preempt = (struct preempt_policy){
         .enabled = below(c, 2) == 0,

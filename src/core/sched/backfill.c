@@ -118,7 +118,8 @@ void backfill_undated(struct walk *walk, const struct session *s)
     if (r->undated != s->id) {
         if (r->closed.n > 0) {
             forget_closed(walk);
-            walk->later = true;
+            took_in(walk);
+            walk->later = walk->again = true;
         }
         r->undated = s->id;
         r->undated_ms = w->now_ms;
@@ -127,7 +128,7 @@ void backfill_undated(struct walk *walk, const struct session *s)
     if (w->now_ms - r->undated_ms < walk->g->undated_ms) return;
     if (promised_since(walk)) {
         forget_closed(walk);
-        walk->later = true;
+        walk->later = walk->again = true;
     }
     if (r->closed.n == 0) choose_nodes(walk, s);
     if (r->closed.n > 0) close_nodes(walk);
@@ -146,7 +147,7 @@ void backfill_end(struct walk *walk, bool whole)
     walk->r->undated = 0;
     if (walk->r->closed.n == 0) return;
     forget_closed(walk);
-    walk->later = true;
+    walk->later = walk->again = true;
 }
 
 /* ---- what is promised */
@@ -170,6 +171,7 @@ enum judgement backfill_reserve(struct walk *walk, const struct queue_entry *e, 
     struct world *w = walk->w;
     struct reserve_taken taken = {{0}, {0}};
     struct promise p = {0};
+    uint32_t freed = w->freed.n; /* by nodes that were opened in this walk */
     CHECK(walk->ahead < walk->depth);
     if (start_without(walk, s, walk->ahead, &taken)) {
         reserve_taken_done(&taken);
@@ -183,7 +185,8 @@ enum judgement backfill_reserve(struct walk *walk, const struct queue_entry *e, 
         return JUDGED_BLOCKED;
     }
     reserve_put_back(w, walk->r, &taken);
-    VEC_CLEAR(&w->freed); /* nothing was, after all */
+    CHECK(w->freed.n >= freed);
+    w->freed.n = freed; /* nothing was, after all */
     undated(walk, e, s);
     return JUDGED_BLOCKED;
 }

@@ -43,6 +43,7 @@ static void use_grew(struct walk *walk, const struct session *s)
         }
         if (concerned && g == walk->g->id) walk->later = true;
         else if (concerned) pool_due(w, g);
+        walk->again = walk->again || concerned;
     }
 }
 
@@ -163,6 +164,24 @@ static void give_up_promise(struct walk *walk)
     frontier_take(walk->w);
 }
 
+/* The same, as if nobody behind the promises before `behind` were promised anything: they
+ * are made again when their turn comes. */
+static bool preempts_over(struct walk *walk, struct session *s, uint32_t behind)
+{
+    struct world *w = walk->w;
+    struct reserve_taken taken = {{0}, {0}};
+    uint32_t freed = w->freed.n;
+    if (!may_preempt(walk, session_order_priority(s))) return false;
+    reserve_take(w, walk->r, behind, &taken);
+    if (preempts(walk, s)) {
+        reserve_taken_done(&taken);
+        return true;
+    }
+    reserve_put_back(w, walk->r, &taken);
+    w->freed.n = freed; /* nothing was, after all */
+    return false;
+}
+
 /* Not promised anything; the limits allow it. */
 static enum judgement judge_plain(struct walk *walk, const struct queue_entry *e,
                                   struct session *s)
@@ -179,7 +198,7 @@ static enum judgement judge_plain(struct walk *walk, const struct queue_entry *e
             learn(walk, e, s);
         }
     }
-    if (preempts(walk, s)) return JUDGED_PLACED;
+    if (preempts_over(walk, s, walk->ahead)) return JUDGED_PLACED;
     if (walk->ahead >= walk->depth) return JUDGED_BLOCKED;
     if (believe && frontier_ever(walk->w, e, &walk->endless)) {
         backfill_undated(walk, s);
@@ -203,10 +222,11 @@ enum judgement walk_judge(struct walk *walk, const struct queue_entry *e)
         if (!waits) walk->q->over = true;
         if (promised) give_up_promise(walk);
         /* Its limit may be full of those who would go for it. */
-        return !waits && preempts(walk, s) ? JUDGED_PLACED : JUDGED_PASSED_OVER;
+        bool goes = !waits && preempts_over(walk, s, walk->ahead);
+        return goes ? JUDGED_PLACED : JUDGED_PASSED_OVER;
     }
     if (!promised) return judge_plain(walk, e, s);
-    if (preempts(walk, s)) return JUDGED_PLACED;
+    if (preempts_over(walk, s, walk->ahead + 1)) return JUDGED_PLACED;
     bool too_many = walk->ahead >= walk->depth; /* the depth became less */
     if (too_many || walk->r->v.v[walk->ahead].look) return backfill_look(walk, e, s);
     walk_passed(walk);
@@ -271,6 +291,14 @@ static void count_attempt(struct walk *walk)
 
 /* ---- the walk */
 
+/* 0 is nobody, who never leaves. */
+static bool still_waits(const struct world *w, uint64_t session)
+{
+    if (session == 0) return true;
+    const struct session *s = world_session(w, session);
+    return s && s->state == SESSION_PENDING;
+}
+
 static void begin(struct walk *walk)
 {
     struct world *w = walk->w;
@@ -296,6 +324,7 @@ static void begin(struct walk *walk)
         frontier_take(w);
         from = 0;
     }
+    if (!still_waits(w, walk->r->undated)) from = 0; /* what was kept for it is open again */
     if (from > q->n) from = q->n;
     walk->at = from;
     walk->ahead = 0;
@@ -429,7 +458,7 @@ static bool walk_queue(struct walk *walk)
     q->from = 0;
     bool due = q->due;
     if (whole && walk->strict) count_attempt(walk); /* which may make it due */
-    if (whole) return q->due == due && !looks_pending(walk);
+    if (whole) return q->due == due && !walk->again && !looks_pending(walk);
     q->due = true;
     q->from = stopped;
     return false;

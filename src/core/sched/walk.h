@@ -23,7 +23,8 @@ struct walk {
     int32_t floor;       /* the least priority of those who might be made to go, ... */
     bool floor_known;    /* ... once somebody asked */
     bool strict;         /* a blocked session holds others back */
-    bool later;          /* some were left for the next pass */
+    bool later;          /* some were left for the next pass, ... */
+    bool again;          /* ... which is to follow at once: room was opened, or a limit met */
     bool shut;           /* the nodes of r->closed are closed in this walk */
     uint64_t undated;    /* the first that cannot be dated, 0: none met yet */
     uint64_t head;       /* the first that is blocked, 0: none met yet */

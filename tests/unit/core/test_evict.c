@@ -420,6 +420,37 @@ static void a_promised_head_preempts_when_it_can(void **state)
     lab_free(l);
 }
 
+/* What is promised to those behind keeps nobody from making room, however long it would run,
+ * and although the one that runs began a moment after the promise was made. */
+static void promises_behind_do_not_protect(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct lab *l = lab_new(BLOCKED_BACKFILL);
+        policy(l, PREEMPT_TERMINATE, SCOPE_USER, 0);
+        lab_join(l, "n1", 8, 16, 8);
+        struct session req = request(6, 10);
+        req.time_limit_ms = 120000;
+        uint64_t runs = lab_run(l, &req);
+        req = request(8, 10);
+        req.time_limit_ms = 600000;
+        uint64_t big = lab_run(l, &req);
+        assert_non_null(plan_of(l->w, big));
+        lab_tick(l, 500);
+        lab_settle(l); /* only now its clock begins */
+        EXPECT_STATE(runs, RUNNING);
+        req = request(4, 50);
+        req.time_limit_ms = i == 0 ? 60000 : 86400000; /* or far beyond what was promised */
+        uint64_t boss = lab_run(l, &req);
+        EXPECT_STATE(boss, RESERVED);
+        EXPECT_STATE(runs, STOPPING);
+        lab_settle(l);
+        EXPECT_STATE(boss, RUNNING);
+        EXPECT_STATE(big, PENDING);
+        lab_free(l);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +474,7 @@ int main(void)
         cmocka_unit_test(a_promised_head_preempts_when_it_can),
         cmocka_unit_test(the_minimum_runtime_ends_at_its_instant),
         cmocka_unit_test(who_is_not_running_yet_may_go_as_soon_as_it_does),
+        cmocka_unit_test(promises_behind_do_not_protect),
     };
     return RUN(tests);
 }
