@@ -93,8 +93,9 @@ void reserve_begin(struct world *w)
         struct reserve *r = &pass->groups.v[g - 1];
         bool due = false;
         VEC_EACH(one, &r->v) {
+            bool ahead = r->sliced && one->look; /* the pass that goes on comes to it */
             if (one->at_ms <= w->now_ms && one->retry_ms <= w->now_ms) one->look = true;
-            due = due || one->look;
+            due = due || (one->look && !ahead);
         }
         if (due) pool_due(w, g);
         int64_t closes_ms = r->undated_ms + w->groups.v[g - 1].undated_ms;
