@@ -17,6 +17,8 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "core/sched/pass.h"
+#include "core/sched/reserve.h"
+#include "core/sched/sched.h"
 #include "core/step.h"
 #include "openb_shapes.h"
 
@@ -346,13 +348,15 @@ static bool run_policy(struct bench *b, const struct policy *p)
     uint32_t families = families_pending(b->w);
     pass_forget(b->w);
     b->slice_us = 0;
+    uint64_t searches = b->w->sched->pass->searches;
     int64_t full_us = pass(b), slice_us = b->slice_us;
+    searches = b->w->sched->pass->searches - searches;
     run_placed(b);
     struct spread done = measure(b, complete), came = measure(b, arrive);
     reload(b, p);
     int64_t loaded_us = pass(b);
-    printf("%-9s %6u %7u %7lld %7lld %7lld %7lld %7lld %7lld %7lld %7lld %7lld %6zu\n", p->name,
-           families, members, (long long)empty_us, (long long)loaded_us, (long long)full_us,
+    printf("%-9s %6u %8llu %7u %7lld %7lld %7lld %7lld %7lld %7lld %7lld %7lld %7lld %6zu\n", p->name,
+           families, (unsigned long long)searches, members, (long long)empty_us, (long long)loaded_us, (long long)full_us,
            (long long)slice_us, (long long)done.median_us, (long long)done.p99_us,
            (long long)done.max_us, (long long)came.median_us, (long long)came.p99_us, bytes);
     fflush(stdout);
@@ -384,8 +388,8 @@ int main(int argc, char **argv)
     }
     bool kept = true;
     printf("%u pending, %u nodes; us of CPU time, bytes\n", b.pending, b.nodes);
-    printf("%-9s %6s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %6s\n", "policy", "family",
-           "members", "empty", "loaded", "full", "slice", "done", "p99", "max", "arrive", "p99",
+    printf("%-9s %6s %8s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %6s\n", "policy", "family",
+           "searches", "members", "empty", "loaded", "full", "slice", "done", "p99", "max", "arrive", "p99",
            "bytes");
     for (size_t i = 0; i < ARRAY_LEN(POLICIES); i++) {
         if (only && strcmp(only, POLICIES[i].name) != 0) continue;

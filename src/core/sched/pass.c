@@ -473,6 +473,7 @@ static bool pass_group(struct world *w, const struct pass_sink *sink, uint32_t g
     if (walk.g->on_blocked == BLOCKED_BACKFILL) walk.depth = walk.g->reserve_depth;
     bool done = walk_queue(&walk);
     if (!done) walk.q->due = true;
+    reserve_pass(w)->searches += walk.searches;
     VEC_DONE(&walk.endless.v);
     fence_done(&walk.fence);
     place_done(&walk.place);

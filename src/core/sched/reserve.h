@@ -32,6 +32,7 @@ struct pass { /* of a world */
     int64_t full_ms;       /* when the next pass that believes nothing is due; 0: not known */
     int64_t full_every_ms; /* 0: never */
     uint64_t surprises;    /* such a pass found what others had missed: a bug */
+    uint64_t searches;     /* for room, now or later, as they count for slices */
 };
 
 struct pass *reserve_pass(struct world *w);
