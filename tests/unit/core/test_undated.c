@@ -90,10 +90,45 @@ static void overdue(void **state)
     lab_free(l);
 }
 
+/* So many that cannot be dated, no two of which say anything about each other, that a pass
+ * takes several steps; behind them one whose promise may come forward.  The pass goes on
+ * where it stopped, and comes to its end. */
+static void many_before_one_that_is_looked_at(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_BACKFILL);
+    lab_join(l, "n1", 400, 400, 0);
+    uint32_t n2 = lab_join(l, "n2", 4, 8, 0);
+    struct session all = lab_request(1, 400, 400, 0);
+    lab_run(l, &all); /* without a limit: of n1 nothing is ever promised */
+    uint64_t one = ask(l, 3, 3600000, 10), two = ask(l, 1, 7200000, 10);
+    lab_settle(l);
+    l->more_coming = true;
+    for (int64_t i = 0; i < 150; i++) {
+        struct session s = lab_request(1, 20 + i, 200 - i, 0);
+        s.priority = 50;
+        lab_run(l, &s);
+    }
+    uint64_t behind = ask(l, 4, 600000, 10);
+    l->more_coming = false;
+    lab_tick(l, 0);
+    for (int i = 0; i < 100 && l->fx.more; i++) lab_tick(l, 0);
+    assert_false(l->fx.more);
+    assert_true(plan_of(l->w, behind)->at_ms > l->now_ms + 7000000);
+    lab_stop(l, two, 0);
+    lab_act(l, n2); /* it is gone, and what was promised may come forward */
+    for (int i = 0; i < 100 && l->fx.more; i++) lab_tick(l, 0);
+    assert_false(l->fx.more);
+    assert_true(plan_of(l->w, behind)->at_ms < l->now_ms + 3700000);
+    assert_int_equal(lab_state(l, one), SESSION_RUNNING);
+    lab_free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_node_to_close),
                                        cmocka_unit_test(promised_to_one_ahead),
-                                       cmocka_unit_test(overdue)};
+                                       cmocka_unit_test(overdue),
+                                       cmocka_unit_test(many_before_one_that_is_looked_at)};
     return RUN(tests);
 }
