@@ -97,7 +97,9 @@ static void agt14_joining_takes_nothing(void **state)
         lab_report_at(l, n1, 0); /* it has acted on nothing yet, and adopted it */
         assert_int_equal(lab_state(l, id), SESSION_RUNNING);
         struct session more = lab_request(1, 1, 1, 1);
-        struct event ev = {.kind = EVENT_SUBMIT, .u.submit = {more, true}};
+        struct event ev = {.kind = EVENT_SUBMIT};
+        ev.u.submit.session = more;
+        ev.u.submit.allow_impossible = true;
         lab_step(l, &ev);
         assert_int_equal(lab_state(l, l->fx.session), SESSION_PENDING); /* none is free */
         lab_restart(l);

@@ -85,7 +85,7 @@ static void same_as_the_naive_pass(void **state)
     uint64_t first = from ? strtoull(from, NULL, 10) : 0;
     for (uint64_t seed = first; seed < first + worlds; seed++) {
         struct rng r = {seed * 31 + 7};
-        print_message(getenv("ROTA_TWINS_SAY") ? "seed %llu\n" : "", (unsigned long long)seed);
+        if (getenv("ROTA_TWINS_SAY")) print_message("seed %llu\n", (unsigned long long)seed);
         one_world(seed, 2 + (uint32_t)rng_below(&r, 8), 80, sums);
     }
     print_message("%llu starts, %llu promise-steps, %llu of them earlier than first promised\n",
