@@ -355,8 +355,9 @@ static bool run_policy(struct bench *b, const struct policy *p)
     struct spread done = measure(b, complete), came = measure(b, arrive);
     reload(b, p);
     int64_t loaded_us = pass(b);
-    printf("%-9s %6u %8llu %7u %7lld %7lld %7lld %7lld %7lld %7lld %7lld %7lld %7lld %6zu\n", p->name,
-           families, (unsigned long long)searches, members, (long long)empty_us, (long long)loaded_us, (long long)full_us,
+    printf("%-9s %6u %8llu %7u %7lld %7lld %7lld %7lld %7lld %7lld %7lld %7lld %7lld %6zu\n",
+           p->name, families, (unsigned long long)searches, members, (long long)empty_us,
+           (long long)loaded_us, (long long)full_us,
            (long long)slice_us, (long long)done.median_us, (long long)done.p99_us,
            (long long)done.max_us, (long long)came.median_us, (long long)came.p99_us, bytes);
     fflush(stdout);
@@ -389,8 +390,8 @@ int main(int argc, char **argv)
     bool kept = true;
     printf("%u pending, %u nodes; us of CPU time, bytes\n", b.pending, b.nodes);
     printf("%-9s %6s %8s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %6s\n", "policy", "family",
-           "searches", "members", "empty", "loaded", "full", "slice", "done", "p99", "max", "arrive", "p99",
-           "bytes");
+           "searches", "members", "empty", "loaded", "full", "slice", "done", "p99", "max",
+           "arrive", "p99", "bytes");
     for (size_t i = 0; i < ARRAY_LEN(POLICIES); i++) {
         if (only && strcmp(only, POLICIES[i].name) != 0) continue;
         kept &= run_policy(&b, &POLICIES[i]);

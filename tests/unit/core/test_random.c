@@ -326,6 +326,22 @@ static void comes_to_rest(void **state)
     }
 }
 
+/* Rows of the ledger have gaps between their members, which say nothing. */
+static bool same_row(const struct alloc *a, const struct alloc *b)
+{
+    return member_ref_cmp(a->ref, b->ref) == 0 && a->node == b->node && a->devices == b->devices &&
+           memcmp(&a->slots, &b->slots, sizeof(a->slots)) == 0 && a->turn == b->turn &&
+           a->revoked == b->revoked && a->revoked_turn == b->revoked_turn &&
+           a->phase == b->phase && a->signal_done == b->signal_done;
+}
+
+static bool same_change(const struct change *a, const struct change *b)
+{
+    if (a->kind != b->kind) return false;
+    bool row = a->kind == CHANGE_ALLOC || a->kind == CHANGE_ALLOC_GONE;
+    return row ? same_row(&a->u.alloc.alloc, &b->u.alloc.alloc) : memcmp(a, b, sizeof(*a)) == 0;
+}
+
 /* The same inputs give the same outputs, byte for byte, reloaded or not. */
 static void steps_are_functions(void **state)
 {
@@ -337,8 +353,8 @@ static void steps_are_functions(void **state)
             random_event(a, &r);
             random_event(b, &twin);
             assert_int_equal(a->fx.changes.n, b->fx.changes.n);
-            size_t bytes = a->fx.changes.n * sizeof(*a->fx.changes.v);
-            if (bytes > 0) assert_memory_equal(a->fx.changes.v, b->fx.changes.v, bytes);
+            for (uint32_t k = 0; k < a->fx.changes.n; k++)
+                assert_true(same_change(&a->fx.changes.v[k], &b->fx.changes.v[k]));
             assert_string_equal(a->fx.text, b->fx.text);
         }
         char *one = lab_dump(a->w), *two = lab_dump(b->w);
