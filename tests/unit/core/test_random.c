@@ -339,7 +339,7 @@ static bool same_change(const struct change *a, const struct change *b)
 {
     if (a->kind != b->kind) return false;
     bool row = a->kind == CHANGE_ALLOC || a->kind == CHANGE_ALLOC_GONE;
-    return row ? same_row(&a->u.alloc.alloc, &b->u.alloc.alloc) : memcmp(a, b, sizeof(*a)) == 0;
+    return row ? same_row(&a->u.alloc, &b->u.alloc) : memcmp(a, b, sizeof(*a)) == 0;
 }
 
 /* The same inputs give the same outputs, byte for byte, reloaded or not. */
