@@ -335,10 +335,20 @@ static bool same_row(const struct alloc *a, const struct alloc *b)
            a->phase == b->phase && a->signal_done == b->signal_done;
 }
 
+static bool same_session(const struct session *a, const struct session *b)
+{
+    return a->id == b->id && a->state == b->state && a->outcome == b->outcome &&
+           a->attempt == b->attempt && a->priority == b->priority && a->lowered == b->lowered &&
+           a->restarts == b->restarts && a->since_ms == b->since_ms &&
+           a->deadline_ms == b->deadline_ms && a->not_before_ms == b->not_before_ms &&
+           a->started_ms == b->started_ms && a->blocked_ms == b->blocked_ms;
+}
+
 static bool same_change(const struct change *a, const struct change *b)
 {
     if (a->kind != b->kind) return false;
     bool row = a->kind == CHANGE_ALLOC || a->kind == CHANGE_ALLOC_GONE;
+    if (a->kind == CHANGE_SESSION) return same_session(&a->u.session, &b->u.session);
     return row ? same_row(&a->u.alloc, &b->u.alloc) : memcmp(a, b, sizeof(*a)) == 0;
 }
 
