@@ -129,6 +129,17 @@ void draft_refuse(struct draft *d, enum verdict v, const char *field, const char
     strbuf_done(&text);
 }
 
+struct session *draft_find(struct draft *d, uint64_t id, const char *field)
+{
+    struct session *s = world_session(d->w, id);
+    if (s) return s;
+    bool was = id > 0 && id <= d->w->last_session;
+    draft_refuse(d, was ? VERDICT_ENDED : VERDICT_NOT_FOUND, field,
+                 was ? "session s%llu has ended" : "there is no session s%llu",
+                 (unsigned long long)id);
+    return NULL;
+}
+
 /* ---- the end of a step */
 
 static struct change *add(struct draft *d, enum change_kind kind)

@@ -40,6 +40,8 @@ struct history *draft_node_history(struct draft *d, enum history_what what, cons
 /* Fills the verdict of a refusal; nothing must have changed. */
 void draft_refuse(struct draft *d, enum verdict v, const char *field, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* The live session; NULL when there is none, which is then refused with this field. */
+struct session *draft_find(struct draft *d, uint64_t id, const char *field);
 /* Copies what was marked, drops ended sessions. */
 void draft_finish(struct draft *d);
 

@@ -8,18 +8,6 @@
 
 /* The live session, or a verdict: ended sessions have left the world, but their
  * ids were given. */
-static struct session *find(struct draft *d, uint64_t id)
-{
-    struct session *s = world_session(d->w, id);
-    if (s) return s;
-    if (id > 0 && id <= d->w->last_session) {
-        draft_refuse(d, VERDICT_ENDED, "", "session s%llu has ended", (unsigned long long)id);
-    } else {
-        draft_refuse(d, VERDICT_NOT_FOUND, "", "there is no session s%llu", (unsigned long long)id);
-    }
-    return NULL;
-}
-
 static bool may_be_cause(enum session_outcome o)
 {
     return o == OUTCOME_CANCELLED || o == OUTCOME_TIMED_OUT || o == OUTCOME_PREEMPTED ||
@@ -59,7 +47,7 @@ void on_stop(struct draft *d)
                      (long long)EVENT_TIME_MAX_MS, (long long)e->grace_ms);
         return;
     }
-    struct session *s = find(d, e->session);
+    struct session *s = draft_find(d, e->session, "");
     if (!s) return;
     d->out->session = s->id;
     if (s->state == SESSION_STOPPING) {
@@ -79,7 +67,7 @@ void on_signal(struct draft *d)
                      e->signal);
         return;
     }
-    struct session *s = find(d, e->session);
+    struct session *s = draft_find(d, e->session, "");
     if (!s) return;
     if (s->state != SESSION_RUNNING) {
         draft_refuse(d, VERDICT_NOT_RUNNING, "", "session s%llu is %s, not running",

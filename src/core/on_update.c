@@ -6,17 +6,6 @@
 #include "core/model/wait.h"
 #include "core/transition.h"
 
-static struct session *live_session(struct draft *d, uint64_t id)
-{
-    struct session *s = world_session(d->w, id);
-    if (s) return s;
-    bool was = id > 0 && id <= d->w->last_session;
-    draft_refuse(d, was ? VERDICT_ENDED : VERDICT_NOT_FOUND, "session",
-                 was ? "session s%llu has ended" : "there is no session s%llu",
-                 (unsigned long long)id);
-    return NULL;
-}
-
 static bool refuse_late(struct draft *d, const struct session *s, const char *field,
                         const char *text)
 {
@@ -88,7 +77,7 @@ static void apply(struct session *s, const struct event_update *e)
 void on_update(struct draft *d)
 {
     const struct event_update *e = &d->ev->u.update;
-    struct session *s = live_session(d, e->session);
+    struct session *s = draft_find(d, e->session, "session");
     if (!s || !may_change(d, s, e)) return;
     bool pending = s->state == SESSION_PENDING;
     if (pending) pool_remove(d->w, s); /* its place is found by what may change now */
@@ -103,7 +92,7 @@ void on_update(struct draft *d)
 
 void on_requeue(struct draft *d)
 {
-    struct session *s = live_session(d, d->ev->u.requeue);
+    struct session *s = draft_find(d, d->ev->u.requeue, "session");
     if (!s) return;
     d->out->session = s->id;
     if (s->state == SESSION_RUNNING) {
