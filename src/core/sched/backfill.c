@@ -169,9 +169,8 @@ static void undated(struct walk *walk, const struct queue_entry *e, const struct
 enum judgement backfill_reserve(struct walk *walk, const struct queue_entry *e, struct session *s)
 {
     struct world *w = walk->w;
-    struct reserve_taken taken = {{0}, {0}};
+    struct reserve_taken taken = {.freed = 0};
     struct promise p = {0};
-    uint32_t freed = w->freed.n; /* by nodes that were opened in this walk */
     CHECK(walk->ahead < walk->depth);
     if (start_without(walk, s, walk->ahead, &taken)) {
         reserve_taken_done(&taken);
@@ -185,8 +184,6 @@ enum judgement backfill_reserve(struct walk *walk, const struct queue_entry *e, 
         return JUDGED_BLOCKED;
     }
     reserve_put_back(w, walk->r, &taken);
-    CHECK(w->freed.n >= freed);
-    w->freed.n = freed; /* nothing was, after all */
     undated(walk, e, s);
     return JUDGED_BLOCKED;
 }
@@ -195,7 +192,7 @@ enum judgement backfill_reserve(struct walk *walk, const struct queue_entry *e, 
 static enum judgement overdue(struct walk *walk, const struct queue_entry *e, struct session *s)
 {
     struct world *w = walk->w;
-    struct reserve_taken taken = {{0}, {0}};
+    struct reserve_taken taken = {.freed = 0};
     struct promise p = {.first_ms = 0};
     bool started = start_without(walk, s, walk->ahead + 1, &taken);
     reserve_taken_done(&taken);

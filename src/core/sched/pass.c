@@ -169,8 +169,7 @@ static void give_up_promise(struct walk *walk)
 static bool preempts_over(struct walk *walk, struct session *s, uint32_t behind)
 {
     struct world *w = walk->w;
-    struct reserve_taken taken = {{0}, {0}};
-    uint32_t freed = w->freed.n;
+    struct reserve_taken taken = {.freed = 0};
     if (!may_preempt(walk, session_order_priority(s))) return false;
     reserve_take(w, walk->r, behind, &taken);
     if (preempts(walk, s)) {
@@ -178,7 +177,6 @@ static bool preempts_over(struct walk *walk, struct session *s, uint32_t behind)
         return true;
     }
     reserve_put_back(w, walk->r, &taken);
-    w->freed.n = freed; /* nothing was, after all */
     return false;
 }
 

@@ -12,6 +12,7 @@
 #include "core/model/order.h"
 #include "core/sched/devmap.h"
 #include "core/sched/promise.h"
+#include "core/sched/strategy.h"
 
 struct spot { /* a node of the group that may be used at all, and could host a member */
     uint32_t node, pos;
@@ -253,21 +254,12 @@ static bool role_fits(struct search *x, uint32_t role)
     return left == 0;
 }
 
-static bool larger(const struct slots *a, const struct slots *b)
-{
-    static const enum slot_kind ranking[] = {SLOT_GPU, SLOT_CPU, SLOT_MEM};
-    for (size_t i = 0; i < ARRAY_LEN(ranking); i++) {
-        if (a->v[ranking[i]] != b->v[ranking[i]]) return a->v[ranking[i]] > b->v[ranking[i]];
-    }
-    return false;
-}
-
 /* The largest first: they fit fewer places. */
 static void role_order(const struct session *s, uint32_t ret[SESSION_ROLES_MAX])
 {
     for (uint32_t i = 0; i < s->n_roles; i++) {
         uint32_t at = i;
-        for (; at > 0 && larger(&s->roles[i].slots, &s->roles[ret[at - 1]].slots); at--) {
+        for (; at > 0 && strategy_larger(&s->roles[i].slots, &s->roles[ret[at - 1]].slots); at--) {
             ret[at] = ret[at - 1];
         }
         ret[at] = i;

@@ -130,6 +130,7 @@ void reserve_keep(struct world *w, struct reserve *r, uint32_t at, struct promis
 void reserve_take(struct world *w, struct reserve *r, uint32_t at, struct reserve_taken *ret)
 {
     CHECK(at <= r->v.n);
+    ret->freed = w->freed.n;
     while (r->v.n > at) {
         struct reserved one = r->v.v[at];
         const struct promise *p = plan_of(w, one.session);
@@ -149,6 +150,8 @@ void reserve_take(struct world *w, struct reserve *r, uint32_t at, struct reserv
 void reserve_put_back(struct world *w, struct reserve *r, struct reserve_taken *t)
 {
     CHECK(t->v.n == t->p.n);
+    CHECK(w->freed.n >= t->freed);
+    w->freed.n = t->freed; /* nothing was freed, after all */
     for (uint32_t i = 0; i < t->v.n; i++) {
         plan_keep(w, &t->p.v[i]);
         VEC_PUSH(&r->v, t->v.v[i]);

@@ -51,7 +51,11 @@ void reserve_drop(struct world *w, struct reserve *r, uint32_t at);
 void reserve_keep(struct world *w, struct reserve *r, uint32_t at, struct promise *p);
 
 /* Those from index `at` on, taken out together with their promises. */
-struct reserve_taken { VEC(struct reserved) v; VEC(struct promise) p; };
+struct reserve_taken {
+    VEC(struct reserved) v;
+    VEC(struct promise) p;
+    uint32_t freed; /* of w->freed when they were taken: giving back ends there again */
+};
 void reserve_take(struct world *w, struct reserve *r, uint32_t at, struct reserve_taken *ret);
 /* Exactly as they were. */
 void reserve_put_back(struct world *w, struct reserve *r, struct reserve_taken *t);
