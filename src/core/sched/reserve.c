@@ -70,6 +70,18 @@ static void look_all(struct world *w, uint32_t group)
     pool_due(w, group);
 }
 
+/* By what is free now, without promises: then only a search can tell. */
+static bool fits_now(const struct world *w, const struct session *s, uint32_t node)
+{
+    const struct slots *free = &w->rooms.v[node].free;
+    struct slots total;
+    if (s->one_node) return session_total(s, &total) && slots_fit(&total, free);
+    for (uint32_t i = 0; i < s->n_roles; i++) {
+        if (slots_fit(&s->roles[i].slots, free)) return true;
+    }
+    return false;
+}
+
 void reserve_freed(struct world *w)
 {
     for (uint32_t i = 0; i < w->freed.n; i++) {
@@ -81,7 +93,9 @@ void reserve_freed(struct world *w)
             CHECK(s != NULL);
             if (!place_hosts_at(w, s, w->freed.v[i])) continue;
             bool overdue = one->at_ms <= w->now_ms;
-            one->look = overdue || plan_when(w, w->freed.v[i] + 1, s) < one->at_ms;
+            /* Room that is kept there for somebody else counts in the plan, not in place. */
+            one->look = overdue || fits_now(w, s, w->freed.v[i]) ||
+                        plan_when(w, w->freed.v[i] + 1, s) < one->at_ms;
         }
     }
 }
