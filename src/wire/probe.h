@@ -56,7 +56,12 @@ struct probe_device {
 };
 struct probe_link { uint32_t a, b; enum probe_path path; }; /* positions in devices[], a < b */
 /* Something that happened: an Xid (code > 0), named by UUID or else by PCI address. */
-struct probe_event { char uuid[48], pci[16]; uint32_t xid; int64_t at_ms; /* wall */ char text[128]; };
+struct probe_event {
+    char uuid[48], pci[16];
+    uint32_t xid;
+    int64_t at_ms; /* wall clock */
+    char text[128];
+};
 
 struct probe_report {
     uint64_t seq;                   /* from 1 */
