@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "wire/member.h"
+#include "wire/probe.h"
 #include "wire/reserve.h"
 
 const struct wire_table *const all_tables[] = {
@@ -20,7 +21,7 @@ const struct wire_table *const all_tables[] = {
     &wire_token_request, &wire_token_view, &wire_token_list, &wire_quota_view, &wire_quota_list,
     &wire_whoami_view, &wire_row_group, &wire_row_domain,
     &wire_row_project, &wire_row_user, &wire_row_history, &wire_row_reservation,
-    &wire_reservation_view, &wire_reservation_list, NULL,
+    &wire_reservation_view, &wire_reservation_list, &wire_probe_report, NULL,
 };
 
 /* A text of min..max bytes; plain: of lower-case letters alone. */
@@ -126,6 +127,22 @@ static void member(const struct wire_field *f, struct rng *rng, void *obj)
     }
 }
 
+static void make_fit_probe(struct probe_report *r)
+{
+    if (r->mismatch) r->complete = false;
+    for (uint32_t i = 0; i < r->n_devices; i++) {
+        text_fmt(r->devices[i].uuid, sizeof(r->devices[i].uuid), "GPU-%u", i);
+        text_fmt(r->devices[i].pci, sizeof(r->devices[i].pci), "0000:%02x:00.0", i);
+    }
+    if (r->n_devices < 2) VEC_CLEAR(&r->links);
+    if (r->links.n > 1) r->links.n = 1;
+    VEC_EACH (l, &r->links) {
+        l->a = 0;
+        l->b = 1;
+    }
+    VEC_EACH (e, &r->events) TEXT_CLIP(e->pci, STR("0000:3b:00.0"));
+}
+
 /* What the tables' own checks ask for. */
 static void make_fit(const struct wire_table *t, void *obj)
 {
@@ -168,6 +185,8 @@ static void make_fit(const struct wire_table *t, void *obj)
     } else if (t == &wire_sync_answer) {
         struct sync_answer *a = obj;
         for (uint32_t i = 0; i < a->wants.n; i++) a->wants.v[i].ref.session = i + 1;
+    } else if (t == &wire_probe_report) {
+        make_fit_probe(obj);
     }
 }
 
