@@ -15,6 +15,7 @@
 
 #define MOUNTINFO_MAX (1024 * 1024)
 #define NAME_ROOM 72 /* for a container's name behind the parent's path */
+#define SUPERVISORS "supervisors"
 #define CPU_PERIOD_US 100000
 #define CPU_QUOTA_MIN_US 1000 /* the kernel takes no less */
 
@@ -71,7 +72,8 @@ static int take_mount(struct str line, const char *tag, struct cgroup_host *h, s
             return err_set(err, ERR_LIMIT, "cgroup2 mount path too long");
         return 0;
     }
-    size_t n = (size_t)text_fmt(at.dir, sizeof(at.dir), "%.*s/rota/%s", (int)where.n, where.p, tag);
+    size_t n = (size_t)text_fmt(at.dir, sizeof(at.dir), "%.*s%s/%s", (int)where.n, where.p,
+                                h->under, tag);
     if (n + NAME_ROOM > sizeof(at.dir) || h->parent.n == CGROUP_MAX)
         return err_set(err, ERR_LIMIT, "too many or too long cgroup mounts");
     for (uint32_t i = 0; i < h->parent.n; i++) /* mounted twice: the first counts */
@@ -80,11 +82,37 @@ static int take_mount(struct str line, const char *tag, struct cgroup_host *h, s
     return 0;
 }
 
-int cgroup_host_parse(const char *mountinfo, const char *tag, struct cgroup_host *ret,
-                      struct err *err)
+bool cgroup_parent_good(const char *under)
+{
+    struct str rest = str_of(under), name;
+    if (under[0] != '/' || rest.n > CGROUP_PATH / 2 || under[rest.n - 1] == '/') return false;
+    for (size_t i = 0; i < rest.n; i++)
+        if ((unsigned char)under[i] <= ' ' || under[i] == ':') return false;
+    str_cut(&rest, '/', &name); /* what is before the first slash is nothing */
+    for (bool more = true; more;) {
+        more = str_cut(&rest, '/', &name);
+        if (name.n == 0 || str_eq(name, STR(".")) || str_eq(name, STR(".."))) return false;
+    }
+    return true;
+}
+
+static void set_supervisors(struct cgroup_host *h)
+{
+    const char *dir = h->parent.version == CGROUP_V2 ? h->parent.at[0].dir
+                                                     : cgroup_dir(&h->parent, "name=systemd");
+    if (dir) text_fmt(h->supervisors, sizeof(h->supervisors), "%s/" SUPERVISORS, dir);
+}
+
+int cgroup_host_parse(const char *mountinfo, const char *under, const char *tag,
+                      struct cgroup_host *ret, struct err *err)
 {
     struct cgroup_host h = {0};
     struct str rest = str_of(mountinfo), line;
+    if (!under[0]) under = CGROUP_PARENT;
+    if (!cgroup_parent_good(under))
+        return err_set(err, ERR_INVALID, "'%.100s' is no control group: expected /NAME or "
+                       "/NAME/NAME, plain and absolute", under);
+    TEXT_CLIP(h.under, str_of(under));
     while (str_cut(&rest, '\n', &line)) {
         int rc = take_mount(line, tag, &h, err);
         if (rc < 0) return rc;
@@ -101,9 +129,13 @@ int cgroup_host_parse(const char *mountinfo, const char *tag, struct cgroup_host
     } else {
         h.parent.version = CGROUP_V2;
         h.parent.n = 1;
-        text_fmt(h.parent.at[0].dir, sizeof(h.parent.at[0].dir), "%.180s/rota/%s", h.hide, tag);
+        int n = text_fmt(h.parent.at[0].dir, sizeof(h.parent.at[0].dir), "%s%s/%s", h.hide,
+                         h.under, tag);
+        if (n + NAME_ROOM > CGROUP_PATH)
+            return err_set(err, ERR_LIMIT, "cgroup2 mount path too long");
         h.hide[0] = 0;
     }
+    set_supervisors(&h);
     *ret = h;
     return 0;
 }
@@ -154,28 +186,50 @@ static int delegate(const char *dir, struct err *err)
     return put(dir, "cgroup.subtree_control", "+cpu +memory +pids", err);
 }
 
+/* From the mount down to `up` itself, which has `cut` bytes of the mount in front. */
+static int make_above(const struct cgroup_host *h, const struct cgroup_at *up, size_t cut,
+                      struct err *err)
+{
+    bool v2 = h->parent.version == CGROUP_V2;
+    bool kept_for_us = strchr(h->under + 1, '/') != NULL;
+    if (v2 && kept_for_us) {
+        if (access(up->dir, F_OK) == 0) return 0; /* whoever made it wrote all above it */
+        return err_sys(err, ERR_NOT_FOUND, errno,
+                       "%s, which --cgroup-parent names; is the unit running that keeps it?",
+                       up->dir);
+    }
+    struct cgroup_at at = *up;
+    at.dir[cut] = 0;
+    int rc = v2 ? delegate(at.dir, err) : 0;
+    for (size_t i = cut; rc == 0 && up->dir[i]; i++) {
+        at.dir[i] = up->dir[i];
+        at.dir[i + 1] = 0;
+        if (up->dir[i + 1] != '/' && up->dir[i + 1] != 0) continue;
+        rc = make_dir(h->parent.version, &at, err);
+        /* Old kernels count a group's children only when told to. */
+        if (rc == 0 && !v2 && has(&at, "memory")) put(at.dir, "memory.use_hierarchy", "1", NULL);
+    }
+    return rc;
+}
+
 int cgroup_host_make(const struct cgroup_host *h, struct err *err)
 {
+    bool v2 = h->parent.version == CGROUP_V2;
     for (uint32_t i = 0; i < h->parent.n; i++) {
         struct cgroup_at up = h->parent.at[i];
-        char root[CGROUP_PATH];
-        char *cut = strrchr(up.dir, '/');
-        *cut = 0;
-        TEXT_CLIP(root, str_n(up.dir, (size_t)(strrchr(up.dir, '/') - up.dir)));
-        bool v2 = h->parent.version == CGROUP_V2;
-        int rc = v2 ? delegate(root, err) : 0;
-        if (rc == 0) rc = make_dir(h->parent.version, &up, err);
+        *strrchr(up.dir, '/') = 0;
+        int rc = make_above(h, &up, strlen(up.dir) - strlen(h->under), err);
         if (rc == 0 && v2) rc = delegate(up.dir, err);
-        /* Old kernels count a group's children only when told to. */
-        if (rc == 0 && !v2 && has(&up, "memory")) put(up.dir, "memory.use_hierarchy", "1", NULL);
         if (rc == 0) rc = make_dir(h->parent.version, &h->parent.at[i], err);
         if (rc == 0 && v2) rc = delegate(h->parent.at[i].dir, err);
         if (rc < 0) return rc;
     }
-    return 0;
+    if (!h->supervisors[0] || mkdir(h->supervisors, 0755) == 0 || errno == EEXIST) return 0;
+    return err_sys(err, ERR_IO, errno, "cannot make %s", h->supervisors);
 }
 
-int cgroup_host_open(const char *state_dir, struct cgroup_host *ret, struct err *err)
+int cgroup_host_open(const char *state_dir, const char *under, struct cgroup_host *ret,
+                     struct err *err)
 {
     uint32_t hash = 2166136261u; /* FNV-1a: a short name for a path */
     char tag[16];
@@ -185,7 +239,7 @@ int cgroup_host_open(const char *state_dir, struct cgroup_host *ret, struct err 
     size_t n = 0;
     int rc = file_read(AT_FDCWD, "/proc/self/mountinfo", buf, MOUNTINFO_MAX, &n, err);
     struct cgroup_host h;
-    if (rc == 0) rc = cgroup_host_parse(buf, tag, &h, err);
+    if (rc == 0) rc = cgroup_host_parse(buf, under, tag, &h, err);
     if (rc == 0) rc = cgroup_host_make(&h, err);
     if (rc < 0) return rc;
     *ret = h;
@@ -195,6 +249,7 @@ int cgroup_host_open(const char *state_dir, struct cgroup_host *ret, struct err 
 void cgroup_host_remove(const struct cgroup_host *h)
 {
     /* Not the level above: another agent may be about to make its own there. */
+    if (h->supervisors[0]) rmdir(h->supervisors);
     for (uint32_t i = 0; i < h->parent.n; i++) rmdir(h->parent.at[i].dir);
 }
 
@@ -297,19 +352,20 @@ void cgroup_each(const struct cgroup_host *h, void (*found)(void *arg, const cha
         DIR *d = opendir(h->parent.at[i].dir);
         const struct dirent *e;
         while (d && (e = readdir(d)) != NULL)
-            if (e->d_type == DT_DIR && e->d_name[0] != '.') found(arg, e->d_name);
+            if (e->d_type == DT_DIR && e->d_name[0] != '.' && strcmp(e->d_name, SUPERVISORS) != 0)
+                found(arg, e->d_name);
         if (d) closedir(d);
     }
 }
 
 bool cgroup_holds(const struct cgroup_host *h, const char *name, int64_t pid)
 {
-    char path[64], buf[8192], want[CGROUP_PATH];
+    char path[64], buf[8192], want[2 * CGROUP_PATH];
     size_t n = 0;
     text_fmt(path, sizeof(path), "/proc/%lld/cgroup", (long long)pid);
     if (file_read(AT_FDCWD, path, buf, sizeof(buf), &n, NULL) < 0) return false;
     const char *tag = strrchr(h->parent.at[0].dir, '/');
-    text_fmt(want, sizeof(want), "/rota%s/%s", tag, name);
+    text_fmt(want, sizeof(want), "%s%s/%s", h->under, tag, name);
     struct str rest = str_n(buf, n), line;
     uint32_t held = 0;
     /* "4:memory:/rota/0123abcd/7.1.0", perhaps below a group we were started in */

@@ -1,8 +1,10 @@
 /* agent/cgroup.h - makes a container's control groups and sets their limits.
  *
  * Ours alone: the runtime is told to leave control groups be.  On every
- * hierarchy CTRL/rota/TAG/NAME, where TAG stands for the state directory, so
- * that two agents on one machine never touch each other's.  docs/spec/node.md */
+ * hierarchy CTRL/PARENT/TAG/NAME, where TAG stands for the state directory, so
+ * that two agents on one machine never touch each other's.  PARENT is /rota, or
+ * a group that somebody else keeps for us: a unit of systemd with Delegate=yes,
+ * which is then the only one to write above it.  docs/spec/node.md */
 #ifndef AGENT_CGROUP_H
 #define AGENT_CGROUP_H
 #include <stdbool.h>
@@ -10,8 +12,15 @@
 #include "base/err.h"
 #include "host/cgroup.h"
 
+#define CGROUP_PARENT "/rota"
+
 struct cgroup_host {
-    struct cgroup_set parent; /* CTRL/rota/TAG of each hierarchy */
+    struct cgroup_set parent; /* CTRL/PARENT/TAG of each hierarchy */
+    char under[CGROUP_PATH];  /* PARENT */
+    /* Where supervisors go once their container runs, so that no unit holds them whose end
+     * they must outlive: CTRL/PARENT/TAG/supervisors of the hierarchy by which processes are
+     * told apart (version 2, or name=systemd), or "". */
+    char supervisors[CGROUP_PATH];
     bool hybrid;              /* version 1, with version 2 mounted beside */
     char hide[CGROUP_PATH];   /* where version 2 is mounted beside, or "" */
 };
@@ -22,11 +31,15 @@ struct cgroup_limits {
     uint32_t pids_max;
 };
 
-/* Finds the hierarchies and makes the parents. */
-int cgroup_host_open(const char *state_dir, struct cgroup_host *ret, struct err *err);
+/* Finds the hierarchies and makes the parents.  under: PARENT, "/" and names; "": /rota.
+ * Deeper than one name it must exist already: ERR_NOT_FOUND says whose it is. */
+int cgroup_host_open(const char *state_dir, const char *under, struct cgroup_host *ret,
+                     struct err *err);
 /* As cgroup_host_open on a given table of mounts, without touching anything. */
-int cgroup_host_parse(const char *mountinfo, const char *tag, struct cgroup_host *ret,
-                      struct err *err);
+int cgroup_host_parse(const char *mountinfo, const char *under, const char *tag,
+                      struct cgroup_host *ret, struct err *err);
+/* Whether this may be PARENT: absolute, plain, short. */
+bool cgroup_parent_good(const char *under);
 /* Makes the parents again where somebody has removed them, being empty. */
 int cgroup_host_make(const struct cgroup_host *h, struct err *err);
 /* Removes CTRL/rota/TAG where it is empty. */

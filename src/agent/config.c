@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "agent/cgroup.h"
 #include "base/fmt.h"
 #include "base/mem.h"
 #include "base/labels.h"
@@ -52,6 +53,8 @@ static const struct wire_field config_fields[] = {
     WIRE_F_TEXT(struct agent_config, driver, "driver", .def_text = "crun", .doc = "crun or fake"),
     WIRE_F_TEXT(struct agent_config, shim, "shim", .def_text = "/usr/lib/rota/rota-shim",
                 .doc = "path of rota-shim"),
+    WIRE_F_TEXT(struct agent_config, cgroup_parent, "cgroup_parent",
+                .doc = "control group of all containers"),
     WIRE_F_I64(struct agent_config, cpu_milli, "cpu_milli", .alias = "cpu", .flags = WIRE_CPU,
                .min = CONFIG_NOT_GIVEN, .max = SLOT_MAX, .def = CONFIG_NOT_GIVEN,
                .doc = "CPU offered to sessions"),
@@ -96,6 +99,8 @@ static const struct flag flags[] = {
      AT(data_addr)},
     {"driver", "NAME", "crun or fake (crun)", FLAG_TEXT, AT(driver)},
     {"shim", "PATH", "rota-shim (/usr/lib/rota/rota-shim)", FLAG_TEXT, AT(shim)},
+    {"cgroup-parent", "PATH", "control group of all containers (/rota)", FLAG_TEXT,
+     AT(cgroup_parent)},
     {"cpus", "N", "CPU offered to sessions (measured)", FLAG_CPU, AT(cpu_milli)},
     {"mem", "SIZE", "memory offered to sessions (measured)", FLAG_BYTES, AT(mem_bytes)},
     {"reserve-cpus", "N", "CPU kept for the machine (0)", FLAG_CPU, AT(reserve.cpu_milli)},
@@ -229,6 +234,10 @@ static int config_check(struct agent_config *c, struct err *err)
     }
     if (strcmp(c->driver, "crun") != 0 && strcmp(c->driver, "fake") != 0) {
         return err_set(err, ERR_INVALID, "--driver: expected crun or fake, got \"%s\"", c->driver);
+    }
+    if (c->cgroup_parent[0] != '\0' && !cgroup_parent_good(c->cgroup_parent)) {
+        return err_set(err, ERR_INVALID, "--cgroup-parent: expected /NAME or /NAME/NAME, got "
+                       "\"%.80s\"", c->cgroup_parent);
     }
     enum log_level level;
     if (!log_level_parse(str_of(c->log_level), &level)) {

@@ -30,6 +30,7 @@ struct agent_config {
     char data_addr[64];            /* what others dial; default: where we listen */
     char driver[16];               /* "crun", "fake" */
     char shim[CONFIG_PATH_MAX];
+    char cgroup_parent[CONFIG_PATH_MAX]; /* group of all containers; "": /rota */
     int64_t cpu_milli, mem_bytes;  /* offered to sessions; not given: measured less the reserve */
     struct config_reserve reserve;
     struct config_devices devices;

@@ -73,7 +73,9 @@ int crun_node_open(const struct driver_config *config, struct crun_node *n, stru
     if (rc == 0) rc = n->containers = open_dir(n, "containers", err);
     if (rc >= 0) rc = n->logs = open_dir(n, "logs", err);
     if (rc >= 0) rc = n->runtime = open_dir(n, "runtime", err);
-    if (rc >= 0) rc = cgroup_host_open(n->state_dir, &n->cgroups, err);
+    if (rc >= 0) rc =
+            cgroup_host_open(n->state_dir, config->cgroup_parent ? config->cgroup_parent : "",
+                             &n->cgroups, err);
     if (rc >= 0) rc = rootfs_host_open(&n->rootfs, err);
     if (rc >= 0) rc = seccomp_filter_base64(&n->filter, err);
     if (rc < 0) {

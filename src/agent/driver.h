@@ -92,6 +92,7 @@ struct driver {
 struct driver_config {
     const char *state_dir;  /* absolute, root-owned 0700; containers/, logs/ below */
     const char *shim_path;  /* rota-shim, static */
+    const char *cgroup_parent; /* as cgroup_host_open takes it; NULL: /rota */
     int64_t log_keep_bytes; /* kept logs of ended members */
     struct claim capacity;  /* of the node; cpu_milli 0: not bounded */
     int64_t late_ms;        /* after a stop's grace, until a supervisor counts as hung; 0: 10 s */

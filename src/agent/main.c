@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "enrol/join.h"
 #include "net/log.h"
+#include "net/notify.h"
 #include "net/tls.h"
 
 struct agent {
@@ -82,6 +83,7 @@ static int measure(const struct agent *a, struct claim *ret, struct err *err)
 static int open_driver(struct agent *a, struct err *err)
 {
     struct driver_config config = {.state_dir = a->c.dir, .shim_path = a->c.shim,
+                                   .cgroup_parent = a->c.cgroup_parent,
                                    .log_keep_bytes = a->c.log_keep_bytes,
                                    .on_change = on_driver_change, .arg = a};
     bool fake = strcmp(a->c.driver, "fake") == 0;
@@ -214,7 +216,9 @@ int agent_main(int argc, char **argv)
         a.on_int = net_signal_new(a.loop, SIGINT, on_signal, &a);
         log_event(LOG_INFO, "agent.start", LOG_S("node", a.id.name), LOG_U("epoch", a.epoch),
                   LOG_S("driver", a.driver.ops->name), LOG_STR("data", port_addr(a.port)));
+        struct net_notify *notify = net_notify_new(a.loop);
         net_loop_run(a.loop);
+        net_notify_free(notify);
     } else {
         fprintf(stderr, "%s: %s\n", argv[0], err.text);
     }

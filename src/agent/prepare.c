@@ -58,6 +58,7 @@ static int fill_conf(struct prepare *p, const struct container_spec *s, struct e
     TEXT_SET(c->crun_root, str_of(n->crun_root));
     TEXT_SET(c->hide, str_of(n->cgroups.hide));
     TEXT_SET(c->lower, STR("/"));
+    TEXT_SET(c->home, str_of(n->cgroups.supervisors));
     c->tty = s->tty;
     c->stdin_open = s->stdin_open;
     c->slow = n->slow;

@@ -147,7 +147,7 @@ static const struct memo_field conf_fields[] = {
     TEXT(memo_conf, name),    TEXT(memo_conf, crun),       TEXT(memo_conf, crun_root),
     TEXT(memo_conf, hide),    TEXT(memo_conf, lower),      BOOL(memo_conf, tty),
     BOOL(memo_conf, stdin_open), BOOL(memo_conf, slow),    INT(memo_conf, limit_ms),
-    INT(memo_conf, grace_ms),
+    INT(memo_conf, grace_ms),    TEXT(memo_conf, home),
 };
 static const struct memo_table conf_table = {"conf", conf_fields, ARRAY_LEN(conf_fields)};
 

@@ -50,6 +50,7 @@ struct memo_conf {
     char crun_root[MEMO_PATH];   /* its state directory */
     char hide[MEMO_PATH];        /* mount to take away before the runtime looks, or "" */
     char lower[MEMO_PATH];       /* what the overlay stands on */
+    char home[MEMO_PATH];        /* control group that the supervisor moves to, or "" */
     bool tty, stdin_open;
     bool slow;                   /* the runtime's documented way, without shortcuts */
     int64_t limit_ms, grace_ms;

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "manager/route.h"
 #include "net/addr.h"
+#include "net/notify.h"
 #include "net/tls.h"
 
 /* ---- between turns and the rest ---- */
@@ -114,6 +115,7 @@ static void on_loaded(void *arg, struct world *w)
     }
     log_event(LOG_INFO, "manager.ready", LOG_U("turn", w->turn), LOG_S("cluster", m->cluster),
               LOG_S("incarnation", m->incarnation));
+    m->notify = net_notify_new(m->loop);
 }
 
 static void on_deposed(void *arg, const struct err *why)
@@ -264,6 +266,7 @@ void manager_stop(struct manager *m, void (*done)(void *arg), void *arg)
 {
     CHECK(!m->closing);
     m->closing = true;
+    net_notify_free(STEAL(m->notify));
     turns_drain(m->turns, done, arg);
 }
 
@@ -272,6 +275,7 @@ void manager_close(struct manager *m)
     if (!m) return;
     /* What waits for a turn is answered while its connection is still there. */
     turns_free(m->turns);
+    net_notify_free(m->notify);
     net_timer_free(m->calm);
     http_server_free(m->people);
     http_server_free(m->agents);

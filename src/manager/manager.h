@@ -44,6 +44,7 @@ struct manager {
     struct watches watches;
     struct http_counts http;
     struct http_server *people, *agents;
+    struct net_notify *notify; /* from when it can take work */
     struct net_timer *calm;
     uint64_t calm_turn; /* the last turn when it was armed */
     bool closing;

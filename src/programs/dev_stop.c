@@ -126,7 +126,7 @@ static void remove_cgroups(const struct dev_options *o)
     char state[DEV_PATH_MAX + 64];
     struct cgroup_host h;
     dev_path(o, "agent", state);
-    if (cgroup_host_open(state, &h, NULL) == 0) cgroup_host_remove(&h);
+    if (cgroup_host_open(state, "", &h, NULL) == 0) cgroup_host_remove(&h);
 }
 
 static int remove_all(const struct dev_options *o, struct err *err)

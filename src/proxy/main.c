@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "enrol/join.h"
 #include "net/log.h"
+#include "net/notify.h"
 #include "net/tls.h"
 #include "proxy/config.h"
 #include "proxy/front.h"
@@ -84,7 +85,9 @@ int proxy_main(int argc, char **argv)
         interrupt = net_signal_new(p.loop, SIGINT, on_signal, &p);
         log_event(LOG_INFO, "proxy.start", LOG_S("name", p.id.name),
                   LOG_STR("listen", front_addr(p.front)));
+        struct net_notify *notify = net_notify_new(p.loop);
         net_loop_run(p.loop);
+        net_notify_free(notify);
     } else {
         fprintf(stderr, "%s: %s\n", argv[0], err.text);
     }

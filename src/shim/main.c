@@ -1,11 +1,12 @@
 /* shim/main.c - rota-shim: supervisor of a container, its process 1, and the
- * helper that runs a command inside it.
+ * helper that runs a command inside it; also what keeps their unit alive.
  *
  * One static program, because one of its modes is started inside whatever image
  * the container has.  Not for people: the agent starts it.  docs/spec/node.md */
 #include <stdio.h>
 #include <string.h>
 #include "shim/exec.h"
+#include "shim/hold.h"
 #include "shim/init.h"
 #include "shim/probe.h"
 #include "shim/super.h"
@@ -20,6 +21,7 @@ int main(int argc, char **argv)
     if (strcmp(mode, "exec") == 0 && argc == 2) return exec_main(false);
     if (strcmp(mode, "exec-tty") == 0 && argc == 2) return exec_main(true);
     if (strcmp(mode, "probe") == 0 && argc == 2) return probe_main();
+    if (strcmp(mode, "hold") == 0 && argc == 2) return hold_main();
     if (strcmp(mode, "--version") == 0) {
         puts("rota-shim " ROTA_VERSION);
         return 0;

@@ -80,6 +80,7 @@ static void arm(struct super *s, int timer)
 {
     int64_t at = earliest(s->create_until_ms, s->kill_at_ms);
     if (!s->life.timed_out && s->phase >= SUPER_STARTING) at = earliest(at, s->life.limit_boot_ms);
+    at = earliest(at, s->move_at_ms);
     struct itimerspec t = {.it_value = {at / 1000, at % 1000 * 1000000}};
     timerfd_settime(timer, TFD_TIMER_ABSTIME, &t, NULL);
 }
@@ -97,6 +98,7 @@ static void on_time(struct super *s)
         super_life(s, NULL);
         super_stop(s, s->conf.grace_ms, false);
     }
+    if (s->move_at_ms && now >= s->move_at_ms) super_move(s);
     if (s->kill_at_ms && now >= s->kill_at_ms) {
         s->kill_at_ms = 0;
         cgroup_kill(&s->conf.cgroups, 10000, NULL);
@@ -204,6 +206,7 @@ static int adopt(struct super *s, struct err *err)
     s->pidfd = proc_open(s->life.pid, (uint64_t)s->life.start, err);
     if (s->pidfd < 0) return 0; /* gone already: its record is all there is to do */
     if (s->phase == SUPER_RUNNING) super_go_again(s);
+    super_move_later(s);
     int out = reopen(s->life.pid, 1), err_stream = reopen(s->life.pid, 2);
     rc = log_start(&s->log, s->dir, out, err_stream, false, err);
     if (rc == 0 && s->life.timed_out) super_stop(s, s->conf.grace_ms, false);

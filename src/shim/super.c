@@ -21,6 +21,7 @@
 #define CREATE_MS 60000
 #define KILL_MS 10000
 #define DRAIN_MS 200
+#define MOVE_AFTER_MS 1000
 
 int super_life(struct super *s, struct err *err) { return memo_write_life(s->dir, &s->life, err); }
 
@@ -287,7 +288,22 @@ void super_ready(struct super *s)
     s->phase = SUPER_RUNNING;
     s->create_until_ms = 0;
     control_tell(s, SHIM_STARTED, NULL, 0);
+    super_move_later(s);
     if (s->stopping) proc_signal(s->pidfd, SIGTERM);
+}
+
+/* The kernel may take 15 ms for it: not while a short job could end. */
+void super_move_later(struct super *s)
+{
+    if (s->conf.home[0]) s->move_at_ms = proc_boot_ms() + MOVE_AFTER_MS;
+}
+
+void super_move(struct super *s)
+{
+    char path[MEMO_PATH + 16];
+    s->move_at_ms = 0;
+    text_fmt(path, sizeof(path), "%s/cgroup.procs", s->conf.home);
+    file_put(AT_FDCWD, path, "0", NULL); /* where it cannot be, we stay where we are */
 }
 
 /* ---- stop and signals ---- */

@@ -43,6 +43,7 @@ struct super {
     bool go_wanted, stopping;
     int64_t create_until_ms; /* the runtime has until then; CLOCK_BOOTTIME; 0: no limit */
     int64_t kill_at_ms;
+    int64_t move_at_ms;      /* to the group of supervisors; 0: not due */
     int listener, console;
     struct super_client clients[SUPER_CLIENTS];
     int input;             /* write end or terminal; -1: closed */
@@ -63,6 +64,8 @@ void super_created(struct super *s);  /* the runtime's create has ended */
 void super_go(struct super *s);
 void super_go_again(struct super *s); /* adopted after go: the barrier may still be shut */
 void super_ready(struct super *s);    /* init says that the job has begun */
+void super_move_later(struct super *s);
+void super_move(struct super *s);     /* out of the unit of whoever started us */
 void super_stop(struct super *s, int64_t grace_ms, bool preempted);
 void super_signal(struct super *s, uint32_t no, int signum);
 void super_fail(struct super *s, const char *text);

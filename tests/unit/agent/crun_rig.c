@@ -271,7 +271,7 @@ void rig_check_nothing_left(struct rig *r)
     size_t n = 0;
     check_empty(r, "containers");
     check_empty(r, "runtime");
-    assert_int_equal(cgroup_host_open(r->state_dir, &h, NULL), 0);
+    assert_int_equal(cgroup_host_open(r->state_dir, "", &h, NULL), 0);
     cgroup_each(&h, count_one, NULL);
     assert_int_equal(file_read(AT_FDCWD, "/proc/self/mountinfo", mounts, 1024 * 1024, &n, NULL), 0);
     assert_null(strstr(mounts, r->state_dir));
@@ -281,7 +281,7 @@ void rig_check_nothing_left(struct rig *r)
 bool rig_v2(const struct rig *r)
 {
     struct cgroup_host h;
-    assert_int_equal(cgroup_host_open(r->state_dir, &h, NULL), 0);
+    assert_int_equal(cgroup_host_open(r->state_dir, "", &h, NULL), 0);
     return h.parent.version == CGROUP_V2;
 }
 
@@ -291,6 +291,6 @@ void rig_close(struct rig *r)
     rig_check_nothing_left(r);
     rig_stop_agent(r);
     net_loop_free(r->loop);
-    if (cgroup_host_open(r->state_dir, &h, NULL) == 0) cgroup_host_remove(&h);
+    if (cgroup_host_open(r->state_dir, "", &h, NULL) == 0) cgroup_host_remove(&h);
     assert_int_equal(file_remove_tree(AT_FDCWD, r->state_dir, NULL), 0);
 }

@@ -19,7 +19,7 @@ static void hybrid_is_version_1_with_version_2_hidden(void **state)
     struct cgroup_set s;
     struct err err = {0};
     (void)state;
-    assert_int_equal(cgroup_host_parse(hybrid, "tag", &h, &err), 0);
+    assert_int_equal(cgroup_host_parse(hybrid, "", "tag", &h, &err), 0);
     assert_int_equal(h.parent.version, CGROUP_V1);
     assert_true(h.hybrid);
     assert_string_equal(h.hide, "/sys/fs/cgroup/unified");
@@ -35,11 +35,48 @@ static void version_2_is_one_directory(void **state)
     struct cgroup_host h;
     struct err err = {0};
     (void)state;
-    assert_int_equal(cgroup_host_parse(v2, "tag", &h, &err), 0);
+    assert_int_equal(cgroup_host_parse(v2, "", "tag", &h, &err), 0);
     assert_int_equal(h.parent.version, CGROUP_V2);
     assert_string_equal(h.hide, "");
     assert_int_equal(h.parent.n, 1);
     assert_string_equal(cgroup_dir(&h.parent, "anything"), "/sys/fs/cgroup/rota/tag");
+}
+
+static void the_parent_is_what_was_named(void **state)
+{
+    struct cgroup_host h;
+    struct cgroup_set s;
+    struct err err = {0};
+    (void)state;
+    assert_int_equal(cgroup_host_parse(v2, "/rota.slice/x.service", "tag", &h, &err), 0);
+    assert_string_equal(h.under, "/rota.slice/x.service");
+    assert_string_equal(h.parent.at[0].dir, "/sys/fs/cgroup/rota.slice/x.service/tag");
+    assert_string_equal(h.supervisors, "/sys/fs/cgroup/rota.slice/x.service/tag/supervisors");
+    assert_int_equal(cgroup_host_parse(hybrid, "/other", "tag", &h, &err), 0);
+    assert_string_equal(h.supervisors, "/sys/fs/cgroup/systemd/other/tag/supervisors");
+    assert_int_equal(cgroup_of(&h, "7.1.0", &s, &err), 0);
+    assert_string_equal(cgroup_dir(&s, "pids"), "/sys/fs/cgroup/pids/other/tag/7.1.0");
+}
+
+static void a_bad_parent_is_refused(void **state)
+{
+    static const char *const bad[] = {"rota", "/", "//", "/a/", "/a//b", "/a/./b", "/../etc",
+                                      "/a b", "/a:b", "/a\nb"};
+    char longer[CGROUP_PATH];
+    struct cgroup_host h = {.hybrid = true};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct err err = {0};
+        assert_false(cgroup_parent_good(bad[i]));
+        assert_int_equal(cgroup_host_parse(v2, bad[i], "tag", &h, &err), ERR_INVALID);
+        assert_non_null(strstr(err.text, "expected /NAME"));
+        assert_true(h.hybrid);
+    }
+    memset(longer, 'x', sizeof(longer) - 1);
+    longer[0] = '/';
+    longer[sizeof(longer) - 1] = 0;
+    assert_false(cgroup_parent_good(longer));
+    assert_true(cgroup_parent_good("/rota") && cgroup_parent_good("/rota.slice/a.service"));
 }
 
 static void what_cannot_limit_is_refused(void **state)
@@ -54,7 +91,7 @@ static void what_cannot_limit_is_refused(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct cgroup_host h = {.hybrid = true};
         struct err err = {0};
-        assert_int_equal(cgroup_host_parse(cases[i].mounts, "tag", &h, &err), ERR_UNSUPPORTED);
+        assert_int_equal(cgroup_host_parse(cases[i].mounts, "", "tag", &h, &err), ERR_UNSUPPORTED);
         assert_string_equal(err.text, cases[i].says);
         assert_true(h.hybrid);
     }
@@ -65,6 +102,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hybrid_is_version_1_with_version_2_hidden),
         cmocka_unit_test(version_2_is_one_directory),
+        cmocka_unit_test(the_parent_is_what_was_named),
+        cmocka_unit_test(a_bad_parent_is_refused),
         cmocka_unit_test(what_cannot_limit_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

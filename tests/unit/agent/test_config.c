@@ -78,6 +78,8 @@ static void wrong_flags(void **state)
         {{"--name", "n", "--simulated-gpus", "17"}, "expected 0 to 16"},
         {{"--name", "n", "--log-level", "loud"}, "expected debug, info"},
         {{"--name", "n", "--dir", "relative"}, "absolute path"},
+        {{"--name", "n", "--cgroup-parent", "rota"}, "expected /NAME"},
+        {{"--name", "n", "--cgroup-parent", "/a/../b"}, "expected /NAME"},
         {{"--name", "n", "--config", "/nonexistent/x.yaml"}, "/nonexistent/x.yaml"},
     };
     (void)state;

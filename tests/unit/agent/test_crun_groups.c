@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/cgroup.h"
@@ -22,7 +23,7 @@ static int open_rig(void **state)
 {
     (void)state;
     rig_open(&rig);
-    return cgroup_host_open(rig.state_dir, &host, NULL);
+    return cgroup_host_open(rig.state_dir, "", &host, NULL);
 }
 
 static struct cgroup_set groups_of(struct member_ref ref)
@@ -98,6 +99,30 @@ static void the_container_is_inside_and_its_supervisor_is_not(void **state)
     rig_clean(&rig, s.ref);
 }
 
+/* So that whoever ends the agent's unit, or limits it, does not reach them. */
+static void the_supervisor_leaves_the_group_it_was_born_in(void **state)
+{
+    static const char *const argv[] = {"sleep", "60", NULL};
+    char path[64], buf[8192] = "";
+    size_t n = 0;
+    (void)state;
+    struct container_spec s = rig_spec(&rig, argv);
+    rig_create(&rig, &s);
+    rig.driver.ops->go(rig.driver.self, s.ref);
+    rig_until(&rig, s.ref, MEMBER_RUNNING);
+    int64_t pid = rig_memo(&rig, s.ref, "life", "shim_pid");
+    text_fmt(path, sizeof(path), "/proc/%lld/cgroup", (long long)pid);
+    for (int64_t i = 0; i < rig_ms(10000) / 50 && !strstr(buf, "/supervisors\n"); i++) {
+        assert_int_equal(file_read(AT_FDCWD, path, buf, sizeof(buf) - 1, &n, NULL), 0);
+        buf[n] = 0;
+        rig_turn(&rig, 50);
+    }
+    if (host.supervisors[0]) assert_non_null(strstr(buf, "/supervisors\n"));
+    rig_kill_shim(&rig, s.ref); /* the next one goes there too */
+    rig_until(&rig, s.ref, MEMBER_RUNNING);
+    rig_clean(&rig, s.ref);
+}
+
 static void what_is_frozen_ends_too(void **state)
 {
     char path[CGROUP_PATH + 64];
@@ -122,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_are_as_ordered),
         cmocka_unit_test(the_container_is_inside_and_its_supervisor_is_not),
+        cmocka_unit_test(the_supervisor_leaves_the_group_it_was_born_in),
         cmocka_unit_test(what_is_frozen_ends_too),
     };
     return cmocka_run_group_tests(tests, open_rig, rig_teardown);
