@@ -24,8 +24,8 @@ struct net_conn;
 struct container_spec {
     struct member_ref ref;      /* session, attempt, member */
     char incarnation[33];       /* store incarnation that ordered it */
-    const char *image;          /* "host" */
-    const char *const *argv;    /* NULL-terminated, at least one */
+    const char *image;          /* "host", "oci:DIR[:TAG]", "docker://REFERENCE" */
+    const char *const *argv;    /* NULL-terminated; empty: what the image says */
     const char *const *envp;    /* NULL-terminated "NAME=value", complete */
     const char *workdir;        /* absolute inside the container, or NULL: "/" */
     const char *hostname;
@@ -34,6 +34,7 @@ struct container_spec {
     int64_t mem_bytes;          /* > 0 */
     uint32_t pids_max;
     int64_t shm_bytes;
+    int64_t disk_bytes;         /* most it may write to its root; 0: no limit, -1: the node's */
     int64_t limit_ms;           /* time limit from the start; 0: none */
     int64_t grace_ms;           /* SIGTERM to SIGKILL */
     bool stdin_open, tty;

@@ -13,6 +13,8 @@
 #define MEM_MIN (16 * FMT_MIB)
 #define MASTER_PORT "29500"
 
+static const char *const no_command[] = {NULL};
+
 static const struct { const char *name, *value; } defaults[] = {
     {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
     {"HOME", "/tmp"}, /* the one writable place that every image has */
@@ -163,7 +165,9 @@ int launch_make(const struct body *b, struct member_ref ref, const char *incarna
     CHECK(ref.attempt > 0);
     if (role == NULL) return err_set(err, ERR_INVALID, "the session has no member %u", ref.member);
     const struct wire_texts *argv = role->command.n > 0 ? &role->command : &b->spec.command;
-    if (argv->n == 0) return err_set(err, ERR_INVALID, "no command");
+    /* Another image may have a command of its own. */
+    if (argv->n == 0 && strcmp(b->spec.image, "host") == 0)
+        return err_set(err, ERR_INVALID, "no command");
 
     memset(ret, 0, sizeof(*ret));
     env_make(b, ref, ret);
@@ -172,7 +176,7 @@ int launch_make(const struct body *b, struct member_ref ref, const char *incarna
     c->ref = ref;
     TEXT_CLIP(c->incarnation, str_of(incarnation));
     c->image = b->spec.image;
-    c->argv = (const char *const *)argv->v;
+    c->argv = argv->n > 0 ? (const char *const *)argv->v : no_command;
     c->envp = (const char *const *)ret->env.v;
     c->workdir = b->spec.workdir != NULL ? b->spec.workdir : "/tmp";
     c->hostname = ret->hostname;
@@ -185,6 +189,7 @@ int launch_make(const struct body *b, struct member_ref ref, const char *incarna
     c->pids_max = PIDS_MAX;
     int64_t shm = role->gpu > 1 ? role->gpu * SHM_PER_GPU : SHM_PER_GPU;
     c->shm_bytes = c->mem_bytes / 2 < shm ? c->mem_bytes / 2 : shm;
+    c->disk_bytes = b->spec.disk_bytes;
     c->limit_ms = b->sync.time_limit_ms;
     c->grace_ms = b->sync.grace_ms;
     c->stdin_open = b->spec.stdin_open;

@@ -14,7 +14,7 @@ enum { FILE_MAX = 1024 * 1024, SUBMIT_PATIENCE_MS = 30000 };
 
 enum {
     KEY_NAME = 300, KEY_PROJECT, KEY_GROUP, KEY_CPUS, KEY_MEM, KEY_GPUS, KEY_CONTAINERS,
-    KEY_ONE_NODE, KEY_TIME, KEY_PRIORITY, KEY_WORKDIR, KEY_IMAGE, KEY_KIND, KEY_GRACE,
+    KEY_ONE_NODE, KEY_TIME, KEY_PRIORITY, KEY_WORKDIR, KEY_IMAGE, KEY_DISK, KEY_KIND, KEY_GRACE,
     KEY_PENDING, KEY_IMPOSSIBLE, KEY_KEEP_GANG, KEY_LABEL,
     KEY_GPU_MODEL, KEY_ARCH, KEY_NODE, KEY_PREFER, KEY_STRATEGY, KEY_NODE_LABEL,
     KEY_ARRAY, KEY_BEGIN, KEY_HOLD, KEY_PREEMPTIBLE, KEY_RESTARTS, KEY_AFTER, KEY_KEY,
@@ -56,7 +56,11 @@ static const struct argp_option options[] = {
      "best_fit (default: the group's)", 0},
     {0, 0, 0, 0, "What runs:", 3},
     {"file", 'f', "FILE", 0, "Take the job from a YAML file; flags win over it", 0},
-    {"image", KEY_IMAGE, "NAME", 0, "Image (default: host, the machine's own programs)", 0},
+    {"image", KEY_IMAGE, "NAME", 0,
+     "What containers see as their root: docker://REPOSITORY[:TAG], oci:DIRECTORY[:TAG] of the "
+     "machine (default: host, the machine's own programs)", 0},
+    {"disk", KEY_DISK, "SIZE", 0,
+     "Most that each container may write to its root (0: no limit)", 0},
     {"env", 'e', "NAME=VALUE", 0, "Set a variable; NAME alone takes its value from here", 0},
     {"workdir", KEY_WORKDIR, "DIR", 0, "Start in this directory of the container", 0},
     {"interactive", 'i', 0, 0, "Pass standard input on to the command", 0},
@@ -214,6 +218,13 @@ static int apply_needs(struct run_args *a, struct err *err)
     return rc;
 }
 
+static int apply_disk(const struct run_args *a, int64_t *ret_bytes, struct err *err)
+{
+    const char *v = given(a, KEY_DISK);
+    if (!v || fmt_parse_bytes(str_of(v), ret_bytes)) return 0;
+    return bad(err, "disk", v, "a size, such as 500M or 10G, or 0 for no limit");
+}
+
 static int apply_time(const struct run_args *a, int key, const char *flag, int64_t *ret_ms,
                       struct err *err)
 {
@@ -237,6 +248,7 @@ static int apply_schedule(struct run_args *a, struct err *err)
     if (rc == 0) rc = apply_text(a, KEY_PROJECT, "project", s->project, sizeof(s->project), err);
     if (rc == 0) rc = apply_text(a, KEY_GROUP, "group", s->group, sizeof(s->group), err);
     if (rc == 0) rc = apply_text(a, KEY_IMAGE, "image", s->image, sizeof(s->image), err);
+    if (rc == 0) rc = apply_disk(a, &s->disk_bytes, err);
     if (rc == 0) rc = apply_time(a, KEY_TIME, "time", &s->time_limit_ms, err);
     if (rc == 0) rc = apply_time(a, KEY_GRACE, "grace", &s->grace_ms, err);
     if (rc == 0) rc = apply_time(a, KEY_PENDING, "pending-timeout", &s->pending_timeout_ms, err);
@@ -364,9 +376,9 @@ static int make_spec(struct run_args *a, struct err *err)
     }
     bool has_command = s->command.n > 0;
     for (uint32_t i = 0; i < s->n_roles; i++) has_command |= s->roles[i].command.n > 0;
-    if (rc == 0 && !has_command)
+    if (rc == 0 && !has_command && strcmp(s->image, "host") == 0)
         rc = err_set(err, ERR_INVALID, "nothing to run: give a command, as in `rota run echo "
-                     "hello`, or a file with -f");
+                     "hello`, or a file with -f, or an image that brings one with --image");
     return rc;
 }
 

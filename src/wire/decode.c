@@ -459,6 +459,7 @@ static int decode_key(struct decoder *d, const struct wire_table *t, const char 
 {
     struct place at = {.v = v};
     at.f = find_field(t, key, &at.alias);
+    if (t->lenient && (!at.f || json_is_null(v))) return 0;
     if (!at.f) return unknown_key(d, t, key, v);
     uint64_t bit = UINT64_C(1) << (at.f - t->fields);
     struct crumb c;

@@ -53,6 +53,10 @@ static const struct wire_field spec_fields[] = {
                .doc = "Short form of one role."),
     WIRE_F_I64(struct session_spec, gpu, "gpu", .flags = WIRE_OMIT, .min = 0,
                .max = NODE_DEVICES_MAX, .def = -1, .doc = "Short form of one role."),
+    WIRE_F_I64(struct session_spec, disk_bytes, "disk_bytes", .alias = "disk",
+               .flags = WIRE_OMIT | WIRE_BYTES, .min = 0, .max = SLOT_MAX, .def = -1,
+               .doc = "Most that a container may write to its root; 0: not limited; absent: as "
+                      "its node says."),
     WIRE_F_U32(struct session_spec, containers, "containers", .flags = WIRE_OMIT, .min = 1,
                .max = SESSION_MEMBERS_MAX, .doc = "Short form of one role: its count."),
     WIRE_F_BOOL(struct session_spec, one_node, "one_node", .flags = WIRE_OMIT,
@@ -134,7 +138,10 @@ static int check_roles(const struct session_spec *s, struct err *err)
     for (uint32_t i = 0; i < s->n_roles; i++) {
         const struct role_spec *r = &s->roles[i];
         members += r->count;
-        if (r->command.n == 0 && s->command.n == 0) return bad(err, "command", "is required");
+        /* Another image may bring a command of its own; only its node can tell. */
+        if (r->command.n == 0 && s->command.n == 0 && strcmp(s->image, "host") == 0) {
+            return bad(err, "command", "is required");
+        }
         if (r->command.n && !r->command.v[0][0]) {
             return bad(err, "roles", "the first word of a command must not be empty");
         }

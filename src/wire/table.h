@@ -87,6 +87,8 @@ struct wire_table {
     uint32_t size;          /* of the struct */
     uint32_t version;       /* of a stored form: printed first as "v", required; 0: has none */
     size_t max_bytes;       /* of a whole document; 0: WIRE_DOC_MAX */
+    bool lenient;           /* others write these documents: unknown keys are skipped, and null
+                               is as good as absent */
     int (*finish)(void *obj, struct err *err); /* what one field alone cannot tell, or NULL */
 };
 

@@ -13,6 +13,9 @@ static const struct refusal refusals[] = {
     {"{" C "}{}", "", "not JSON"},
     {"{" C "," C "}", "", "a field is given twice"},
     {"{}", "command", "command: is required"},
+    {"{\"image\":\"host\"}", "command", "command: is required"},
+    {"{\"command\":[\"x\"],\"disk\":-1}", "disk", "like \"512M\""},
+    {"{\"command\":[\"x\"],\"disk\":\"lots\"}", "disk", "like \"512M\""},
     {"{\"comand\":[]}", "comand", "unknown field \"comand\"; did you mean \"command\"?"},
     {"{" C ",\"zzzzzzz\":1}", "zzzzzzz", "unknown field \"zzzzzzz\""},
     {"{" C ",\"cmd\\n\":1}", "cmd?", "unknown field \"cmd?\""},
@@ -117,6 +120,44 @@ static void quantities_in_both_spellings(void **state)
         assert_int_equal(s.cpu_milli, -1);
         wire_free(&wire_session_spec, &s);
     }
+}
+
+struct foreign { char name[8]; uint32_t n; };
+static const struct wire_field foreign_fields[] = {
+    WIRE_F_TEXT(struct foreign, name, "name", .flags = WIRE_REQUIRED),
+    WIRE_F_U32(struct foreign, n, "n", .def = 7),
+};
+static const struct wire_table foreign_table =
+    WIRE_TABLE("foreign", struct foreign, foreign_fields, .lenient = true);
+
+static void what_others_write_may_say_more(void **state)
+{
+    (void)state;
+    struct foreign f;
+    struct err err = {0};
+    assert_int_equal(wire_parse(&foreign_table,
+                                STR("{\"name\":\"a\",\"n\":null,\"more\":[{\"x\":1.5}]}"), &f,
+                                &err), 0);
+    assert_string_equal(f.name, "a");
+    assert_int_equal(f.n, 7);
+    /* What is known must still be right, and what is required be there. */
+    assert_int_equal(wire_parse(&foreign_table, STR("{\"name\":null}"), &f, &err), ERR_INVALID);
+    assert_int_equal(wire_parse(&foreign_table, STR("{\"name\":\"a\",\"n\":-1}"), &f, &err),
+                     ERR_INVALID);
+    assert_int_equal(wire_parse(&foreign_table, STR("{\"name\":\"123456789\"}"), &f, &err),
+                     ERR_INVALID);
+}
+
+static void another_image_may_bring_the_command(void **state)
+{
+    (void)state;
+    struct session_spec s;
+    assert_int_equal(wire_parse_input(&wire_session_spec,
+                                      STR("{\"image\":\"docker://x\",\"disk\":\"10G\"}"), &s,
+                                      NULL), 0);
+    assert_int_equal(s.command.n, 0);
+    assert_int_equal(s.disk_bytes, INT64_C(10) << 30);
+    wire_free(&wire_session_spec, &s);
 }
 
 static void a_submission_takes_its_defaults(void **state)
@@ -274,6 +315,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refused_with_the_field_and_the_reason),
         cmocka_unit_test(quantities_in_both_spellings),
+        cmocka_unit_test(what_others_write_may_say_more),
+        cmocka_unit_test(another_image_may_bring_the_command),
         cmocka_unit_test(a_submission_takes_its_defaults),
         cmocka_unit_test(sizes_are_bounded),
         cmocka_unit_test(read_only_versions_and_raw_parts),
