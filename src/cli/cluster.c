@@ -7,6 +7,7 @@
 #include "cli/say.h"
 #include "cli/sub.h"
 #include "cli/table.h"
+#include "cli/topology.h"
 
 /* ---- nodes ---- */
 
@@ -77,10 +78,28 @@ static int node_ls(int argc, char **argv)
     return list_run(&a.common, "/api/v1/nodes", &look);
 }
 
+struct show_args {
+    struct names_args names;
+    bool topology;
+};
+
+static const struct argp_option node_show_options[] = {
+    {"topology", 't', 0, 0, "How its devices reach each other, as a matrix", 1}, {0}};
 static const char node_show_doc[] =
     "Everything about one machine, with its devices and who holds them.\v"
-    "Examples:\n  rota node show n1";
-static const struct argp node_show_argp = {NULL, args_pass_input, "NODE", node_show_doc,
+    "Examples:\n  rota node show n1\n  rota node show n1 --topology";
+
+static error_t parse_show(int key, char *arg, struct argp_state *state)
+{
+    struct show_args *a = state->input;
+    (void)arg;
+    if (key == ARGP_KEY_INIT) state->child_inputs[0] = &a->names;
+    else if (key == 't') a->topology = true;
+    else return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+static const struct argp node_show_argp = {node_show_options, parse_show, "NODE", node_show_doc,
                                            args_output, 0, 0};
 
 static void show_amount(struct strbuf *b, const char *key, const struct node_view *v)
@@ -135,11 +154,13 @@ static int node_show(int argc, char **argv)
 {
     static const struct list_one_look look = {.object = &wire_node_view, .text = show_node,
                                               .name_at = offsetof(struct node_view, name)};
-    struct names_args a = {.least = 1, .most = 1, .what = "node"};
+    static const struct list_one_look matrix = {.object = &wire_node_view, .text = topology_show,
+                                                .name_at = offsetof(struct node_view, name)};
+    struct show_args a = {.names = {.least = 1, .most = 1, .what = "node"}};
     verb_parse(&node_show_argp, argc, argv, EXIT_USAGE, &a);
     AUTO_STRBUF struct strbuf target;
-    args_target(&target, "nodes", a.names[0], "");
-    return list_one_run(&a.common, target.p, &look);
+    args_target(&target, "nodes", a.names.names[0], "");
+    return list_one_run(&a.names.common, target.p, a.topology ? &matrix : &look);
 }
 
 #define NODE_ORDER(fn, verb, past, text) \

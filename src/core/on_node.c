@@ -50,6 +50,7 @@ static bool texts_sane(const struct node *n)
         const struct device *dev = &n->devices[i];
         if (!terminated(dev->uuid, sizeof(dev->uuid))) return false;
         if (!terminated(dev->model, sizeof(dev->model)) || dev->mem_bytes < 0) return false;
+        if (dev->numa > NODE_NUMA_MAX) return false;
     }
     return terminated(n->boot_id, sizeof(n->boot_id)) &&
            terminated(n->data_addr, sizeof(n->data_addr)) &&
@@ -84,6 +85,9 @@ static bool join_sane(struct draft *d, const struct node *n)
                      (long long)n->capacity.v[SLOT_MEM]);
     } else if (!texts_sane(n)) {
         draft_refuse(d, VERDICT_BAD_VALUE, "devices", "devices: a text is too long");
+    } else if (!terminated(n->links, sizeof(n->links)) || !linkmap_sane(n->links, n->n_devices)) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "links",
+                     "links: expected a letter of 0-4, a-r for each pair of devices");
     } else if (!words_sane(n)) {
         draft_refuse(d, VERDICT_BAD_VALUE, "labels",
                      "labels: expected key=value pairs separated by ',', each key once");
@@ -110,10 +114,12 @@ static void describe(struct node *n, const struct node *in)
         const struct device *from = &in->devices[i];
         *to = (struct device){.mem_bytes = from->mem_bytes,
                               .healthy = from->healthy,
-                              .simulated = from->simulated};
+                              .simulated = from->simulated,
+                              .numa = from->numa};
         copy_text(to->uuid, sizeof(to->uuid), from->uuid);
         copy_text(to->model, sizeof(to->model), from->model);
     }
+    copy_text(n->links, sizeof(n->links), in->links);
     copy_text(n->boot_id, sizeof(n->boot_id), in->boot_id);
     copy_text(n->data_addr, sizeof(n->data_addr), in->data_addr);
     copy_text(n->version, sizeof(n->version), in->version);
@@ -130,10 +136,11 @@ static bool same_devices(const struct node *a, const struct node *b)
     for (uint32_t i = 0; i < a->n_devices; i++) {
         const struct device *x = &a->devices[i], *y = &b->devices[i];
         if (x->mem_bytes != y->mem_bytes || x->healthy != y->healthy) return false;
+        if (x->numa != y->numa) return false;
         if (x->simulated != y->simulated || strcmp(x->uuid, y->uuid) != 0) return false;
         if (strcmp(x->model, y->model) != 0) return false;
     }
-    return true;
+    return strcmp(a->links, b->links) == 0;
 }
 
 static bool same_node(const struct node *a, const struct node *b)

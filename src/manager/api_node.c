@@ -58,6 +58,7 @@ static void show(struct api_call *c, const struct node *n)
 {
     struct node_view v;
     view_node(c->m, c->user, n, &v);
+    view_node_links(n, &v);
     answer_object(c->m, c->req, 200, &wire_node_view, &v);
     wire_free(&wire_node_view, &v);
 }

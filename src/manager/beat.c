@@ -286,7 +286,10 @@ static bool info_to_node(const struct world *w, const struct sync_request *rq, s
         to->mem_bytes = d->mem_bytes;
         to->healthy = d->healthy;
         to->simulated = d->simulated;
+        to->numa = d->numa;
     }
+    fits = TEXT_SET(n->links, str_of(in->links));
+    CHECK(fits);
     return true;
 }
 
@@ -297,10 +300,10 @@ static bool same_devices(const struct node *a, const struct node *b)
         const struct device *x = &a->devices[i], *y = &b->devices[i];
         if (strcmp(x->uuid, y->uuid) != 0 || strcmp(x->model, y->model) != 0 ||
             x->mem_bytes != y->mem_bytes || x->healthy != y->healthy ||
-            x->simulated != y->simulated)
+            x->simulated != y->simulated || x->numa != y->numa)
             return false;
     }
-    return true;
+    return strcmp(a->links, b->links) == 0;
 }
 
 static bool same_node(const struct node *a, const struct node *b)

@@ -183,6 +183,18 @@ static const char *node_state(const struct node *n)
     return n->cordoned ? "cordoned" : "ready";
 }
 
+void view_node_links(const struct node *n, struct node_view *ret)
+{
+    char word[8];
+    for (uint32_t i = 0; i < n->n_devices && n->links[0] != '\0'; i++) {
+        for (uint32_t k = 0; k < n->n_devices; k++) {
+            if (k == i) TEXT_CLIP(word, STR("X"));
+            else linkmap_word(linkmap_get(n->links, i, k), word);
+            wire_texts_add(&ret->devices[i].links, str_of(word));
+        }
+    }
+}
+
 static void view_devices(const struct world *w, uint32_t user, const struct node *n,
                          struct node_view *v)
 {
@@ -199,6 +211,7 @@ static void view_devices(const struct world *w, uint32_t user, const struct node
         dv->healthy = d->healthy;
         dv->simulated = d->simulated;
         if (d->simulated) v->simulated = true;
+        if (d->numa) text_fmt(dv->numa, sizeof(dv->numa), "%u", d->numa - 1);
     }
     for (const struct alloc *a = world_allocs_of_node(w, n); a; a = world_next_of_node(w, a)) {
         const struct session *s = world_session(w, a->ref.session);

@@ -19,6 +19,8 @@ void view_add_spec(struct manager *m, uint64_t session, struct session_view *v);
 /* `user` reads it: sessions that it may not read have no name there. */
 void view_node(const struct manager *m, uint32_t user, const struct node *n,
                struct node_view *ret);
+/* Adds how its devices reach each other: for one node, not for a list of them. */
+void view_node_links(const struct node *n, struct node_view *ret);
 /* `user` reads it: projects that it may not read are left out. */
 void view_group(const struct manager *m, uint32_t user, const struct group *g,
                 struct group_view *ret);

@@ -338,6 +338,8 @@ static void on_join(struct cluster *c, const struct letter *letter)
         text_fmt(n->devices[i].uuid, sizeof(n->devices[i].uuid), "sim-%u-%u", m->index, i);
         n->devices[i].healthy = n->devices[i].simulated = true;
     }
+    linkmap_clear(n->links, n->n_devices); /* bridged in pairs */
+    for (uint32_t i = 1; i < n->n_devices; i += 2) linkmap_set(n->links, i - 1, i, LINK_DIRECT1);
     text_fmt(n->boot_id, sizeof(n->boot_id), "boot-%u", m->boot);
     text_fmt(n->labels, sizeof(n->labels), "rack=%u", m->index % 2);
     feed(c, &ev);

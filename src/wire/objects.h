@@ -143,6 +143,8 @@ struct device_view {
     char uuid[48], model[32];
     int64_t mem_bytes;
     bool healthy, simulated;
+    char numa[8];                /* its NUMA node, or "": not known */
+    struct wire_texts links;     /* to each device of the node, as nvidia-smi calls it; or none */
     char session[24];            /* that holds it, or "" */
 };
 struct node_view {

@@ -138,6 +138,7 @@ static const struct wire_field device_fields[] = {
     WIRE_F_I64(struct device, mem_bytes, "mem_bytes", OMIT),
     WIRE_F_BOOL(struct device, healthy, "healthy", OMIT),
     WIRE_F_BOOL(struct device, simulated, "simulated", OMIT),
+    WIRE_F_U32(struct device, numa, "numa_from_1", OMIT, .min = 0, .max = NODE_NUMA_MAX),
 };
 static const struct wire_table device_table = WIRE_TABLE("device", struct device, device_fields);
 
@@ -156,6 +157,7 @@ static const struct wire_field node_fields[] = {
     WIRE_F_I64(struct node, capacity.v[SLOT_MEM], "mem_bytes", OMIT, .min = 0, .max = SLOT_MAX),
     WIRE_F_I64(struct node, capacity.v[SLOT_GPU], "gpu", OMIT, .min = 0, .max = SLOT_MAX),
     WIRE_F_ARRAY(struct node, devices, n_devices, "devices", &device_table, OMIT),
+    WIRE_F_TEXT(struct node, links, "links", OMIT),
     WIRE_F_TEXT(struct node, boot_id, "boot_id", OMIT),
     WIRE_F_TEXT(struct node, data_addr, "data_addr", OMIT),
     WIRE_F_TEXT(struct node, version, "version", OMIT),

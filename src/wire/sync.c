@@ -13,6 +13,7 @@ static const struct wire_field device_fields[] = {
     WIRE_F_I64(struct sync_device, mem_bytes, "mem_bytes", NEED, .min = 0, .max = SLOT_MAX),
     WIRE_F_BOOL(struct sync_device, healthy, "healthy", NEED),
     WIRE_F_BOOL(struct sync_device, simulated, "simulated", OMIT),
+    WIRE_F_U32(struct sync_device, numa, "numa_from_1", OMIT, .min = 0, .max = NODE_NUMA_MAX),
 };
 static const struct wire_table device_table =
     WIRE_TABLE("device", struct sync_device, device_fields);
@@ -28,6 +29,7 @@ static const struct wire_field info_fields[] = {
     WIRE_F_I64(struct sync_info, cpu_milli, "cpu_milli", NEED, .min = 0, .max = SLOT_MAX),
     WIRE_F_I64(struct sync_info, mem_bytes, "mem_bytes", NEED, .min = 0, .max = SLOT_MAX),
     WIRE_F_ARRAY(struct sync_info, devices, n_devices, "devices", &device_table),
+    WIRE_F_TEXT(struct sync_info, links, "links", OMIT),
 };
 const struct wire_table wire_sync_info = WIRE_TABLE("info", struct sync_info, info_fields);
 

@@ -15,6 +15,7 @@ struct sync_device {
     char uuid[48], model[32];
     int64_t mem_bytes;
     bool healthy, simulated;
+    uint32_t numa; /* NUMA node + 1; 0: not known */
 };
 struct sync_info {
     char version[24], data_addr[64], facts[128], group[64];
@@ -23,6 +24,7 @@ struct sync_info {
     int64_t cpu_milli, mem_bytes;
     uint32_t n_devices;
     struct sync_device devices[NODE_DEVICES_MAX];
+    char links[LINK_TEXT]; /* core/model/linkmap.h */
 };
 struct sync_need { uint64_t session; };
 struct sync_request {

@@ -79,6 +79,9 @@ static const struct wire_field device_fields[] = {
     WIRE_F_I64(struct device_view, mem_bytes, "mem_bytes", .doc = "Its memory."),
     WIRE_F_BOOL(struct device_view, healthy, "healthy", .doc = "May be given."),
     WIRE_F_BOOL(struct device_view, simulated, "simulated", OMIT, .doc = "No real hardware."),
+    WIRE_F_TEXT(struct device_view, numa, "numa", OMIT, .doc = "Its NUMA node."),
+    WIRE_F_TEXTS(struct device_view, links, "links", NODE_DEVICES_MAX, 128, OMIT,
+                 .doc = "To each device of the node: NV#, PIX, PHB, NODE, SYS, ?, itself X."),
     WIRE_F_TEXT(struct device_view, session, "session", OMIT, .doc = "That holds it."),
 };
 static const struct wire_table device_table =

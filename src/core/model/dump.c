@@ -90,6 +90,7 @@ static void dump_node(const struct node *n, struct strbuf *out)
     put_text(out, "facts", n->facts);
     put_text(out, "labels", n->labels);
     put_text(out, "arch", n->arch);
+    if (n->links[0]) put_text(out, "links", n->links);
     strbuf_fmt(out, " quarantined=%d", n->quarantined);
     for (uint32_t i = 0; i < n->failed_row; i++) {
         strbuf_fmt(out, " failed_by=%llu", (unsigned long long)n->failed_by[i].session);
@@ -100,8 +101,10 @@ static void dump_node(const struct node *n, struct strbuf *out)
         strbuf_fmt(out, "device %u.%u", n->id, i);
         put_text(out, "uuid", d->uuid);
         put_text(out, "model", d->model);
-        strbuf_fmt(out, " mem=%lld healthy=%d simulated=%d\n", (long long)d->mem_bytes, d->healthy,
+        strbuf_fmt(out, " mem=%lld healthy=%d simulated=%d", (long long)d->mem_bytes, d->healthy,
                    d->simulated);
+        if (d->numa) strbuf_fmt(out, " numa=%u", d->numa - 1);
+        strbuf_putc(out, '\n');
     }
 }
 

@@ -68,6 +68,7 @@ bool world_put_node(struct world *w, const struct node *n)
         if (n->failed_row > NODE_QUARANTINE_AFTER) return false;
         if (!n->quarantined && n->failed_row == NODE_QUARANTINE_AFTER) return false;
         if (n->capacity.v[SLOT_GPU] != (int64_t)n->n_devices) return false;
+        if (!linkmap_sane(n->links, n->n_devices)) return false;
     }
     while (w->nodes.n < n->id) (void)world_add_node(w);
     struct node *here = &w->nodes.v[n->id - 1];

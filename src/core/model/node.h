@@ -3,10 +3,12 @@
 #define CORE_MODEL_NODE_H
 #include <stdbool.h>
 #include <stdint.h>
+#include "core/model/linkmap.h"
 #include "core/model/slots.h"
 
-#define NODE_DEVICES_MAX 16
+#define NODE_DEVICES_MAX LINK_DEVICES
 #define NODE_NAME_MAX 63
+#define NODE_NUMA_MAX 1024
 #define NODE_QUARANTINE_AFTER 3
 #define NODE_BEAT_MS 2000
 #define NODE_UNREACHABLE_MS 15000
@@ -18,6 +20,7 @@ struct device {
     int64_t mem_bytes;
     bool healthy;
     bool simulated; /* says so wherever it is shown */
+    uint32_t numa;  /* its NUMA node + 1; 0: not known */
 };
 
 struct node_failure { uint64_t session; };
@@ -29,6 +32,7 @@ struct node {
     struct slots capacity; /* what sessions may use; SLOT_GPU = number of devices */
     uint32_t n_devices;
     struct device devices[NODE_DEVICES_MAX];
+    char links[LINK_TEXT]; /* how they reach each other: linkmap.h; "" knows nothing */
     char boot_id[40];
     char data_addr[64];   /* where its data port listens, "ip:port" */
     char version[24];

@@ -55,8 +55,8 @@ static void take_round(const struct hunt *h, const struct outlook *o, bool fits_
         if (!asked_for(h, node) || !able(h, node) || !is_free(h, node, &devices)) continue;
         if (slots_fit(&h->r->slots, &h->w->rooms.v[node - 1].free) != fits_now) continue;
         uint32_t count = (uint32_t)h->r->slots.v[SLOT_GPU];
-        draft->parts[draft->n_parts++] =
-            (struct reservation_part){node, devmap_pick(devices, count)};
+        devices = devmap_pick(world_node(h->w, node)->links, devices, count);
+        draft->parts[draft->n_parts++] = (struct reservation_part){node, devices};
     }
 }
 

@@ -226,15 +226,16 @@ static uint32_t choose(struct search *h, const struct slots *need)
 /* ---- members */
 
 /* Gives the member its part of the room, which is node `at`'s. */
-static void take(struct place *p, struct room *r, uint32_t at, const struct slots *need,
+static void take(struct search *h, struct room *r, uint32_t at, const struct slots *need,
                  uint32_t member)
 {
-    uint32_t devices = devmap_pick(r->devices, (uint32_t)need->v[SLOT_GPU]);
+    const char *links = h->w->nodes.v[at].links;
+    uint32_t devices = devmap_pick(links, r->devices, (uint32_t)need->v[SLOT_GPU]);
     bool fits = slots_sub(&r->free, need, &r->free);
     CHECK(fits);
     r->devices &= ~devices;
     CHECK((int64_t)bits_count(r->devices) == r->free.v[SLOT_GPU]);
-    p->picks.v[member] = (struct place_pick){at + 1, devices};
+    h->p->picks.v[member] = (struct place_pick){at + 1, devices};
 }
 
 static bool place_role(struct search *h, uint32_t role)
@@ -253,7 +254,7 @@ static bool place_role(struct search *h, uint32_t role)
                                           : see(h->p, at, world_room(h->w, h->p->scope, at));
         bool fill = strategy_fills(h->by) || at + 1 == s->where.node;
         do {
-            take(h->p, r, at, need, member++);
+            take(h, r, at, need, member++);
             left--;
         } while (fill && left > 0 && slots_fit(need, &r->free));
         h->after = h->p->last = at + 1;
@@ -274,7 +275,7 @@ static bool place_on_one(struct search *h)
     struct room r = place_left(h->w, h->p, at);
     h->p->last = at + 1;
     for (uint32_t m = 0; m < h->s->members; m++) {
-        take(h->p, &r, at, &session_role_of(h->s, m)->slots, m);
+        take(h, &r, at, &session_role_of(h->s, m)->slots, m);
     }
     return true;
 }

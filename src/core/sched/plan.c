@@ -75,7 +75,8 @@ static bool fits_now(const struct search *x, uint32_t node, const struct slots *
 static void put(struct search *x, uint32_t node, struct room *room, uint32_t member)
 {
     const struct slots *need = &session_role_of(x->s, member)->slots;
-    uint32_t devices = devmap_pick(room->devices, (uint32_t)need->v[SLOT_GPU]);
+    const char *links = x->w->nodes.v[node - 1].links;
+    uint32_t devices = devmap_pick(links, room->devices, (uint32_t)need->v[SLOT_GPU]);
     bool fits = slots_sub(&room->free, need, &room->free);
     CHECK(fits);
     room->devices &= ~devices;

@@ -241,7 +241,8 @@ static void search_done(struct naive_search *x)
 static void take(struct naive_search *x, struct naive_spot *spot, uint32_t member)
 {
     const struct slots *need = &session_role_of(x->s, member)->slots;
-    uint32_t devices = devmap_pick(spot->room.devices, (uint32_t)need->v[SLOT_GPU]);
+    const char *links = x->w->nodes.v[spot->node - 1].links;
+    uint32_t devices = devmap_pick(links, spot->room.devices, (uint32_t)need->v[SLOT_GPU]);
     bool fits = slots_sub(&spot->room.free, need, &spot->room.free);
     (void)fits;
     spot->room.devices &= ~devices;

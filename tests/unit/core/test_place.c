@@ -100,7 +100,7 @@ static void hold(struct lab *l, const char *on, int cpu, int gib, int gpu)
     struct node *n = &l->w->nodes.v[node_index(l, on)];
     struct alloc a = {.ref = {.session = 1000 + l->w->allocs.n, .attempt = 1}, .node = n->id,
                       .slots = lab_slots(cpu, gib, gpu), .revoked = true};
-    a.devices = devmap_pick(node_free_devices(n), (uint32_t)gpu);
+    a.devices = devmap_pick(n->links, node_free_devices(n), (uint32_t)gpu);
     (void)ledger_add(l->w, &a);
 }
 
@@ -236,7 +236,7 @@ static void devices(void **state)
     (void)state;
     for (uint32_t mask = 0; mask < 256; mask++) {
         for (uint32_t n = 0; n <= bits_count(mask); n++) {
-            uint32_t got = devmap_pick(mask, n);
+            uint32_t got = devmap_pick("", mask, n);
             assert_int_equal(bits_count(got), n);
             assert_int_equal(got & ~mask, 0);
             /* The lowest: nothing left in the mask lies below what was taken. */

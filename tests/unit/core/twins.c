@@ -46,6 +46,17 @@ static struct world *world_of(const struct twins *t, const struct project projec
     return w;
 }
 
+/* Any map: what devices are given must not depend on who asks. */
+static void links_of(struct twins *t, struct node *n)
+{
+    linkmap_clear(n->links, n->n_devices);
+    for (uint32_t b = 1; b < n->n_devices; b++) {
+        for (uint32_t a = 0; a < b; a++) {
+            linkmap_set(n->links, a, b, (enum link_path)below(t, LINK_PATHS));
+        }
+    }
+}
+
 static void join(struct twins *t, uint32_t i)
 {
     struct event ev = {.kind = EVENT_NODE_JOIN};
@@ -55,6 +66,7 @@ static void join(struct twins *t, uint32_t i)
     n->n_devices = (uint32_t)devices[below(t, 4)];
     n->capacity = lab_slots(4 + (int64_t)below(t, 3) * 4, 64, n->n_devices);
     for (uint32_t d = 0; d < n->n_devices; d++) n->devices[d].healthy = true;
+    if (below(t, 3) > 0) links_of(t, n);
     text_fmt(n->name, sizeof(n->name), "n%u", i + 1);
     twins_step(t, ev);
 }
