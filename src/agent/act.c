@@ -265,18 +265,31 @@ void act_run(struct act *a)
     plan_done(&plan);
 }
 
-void act_apply(struct act *a, struct sync_answer *answer)
+static void take_bodies(struct act *a, const struct sync_answer *answer,
+                        const struct member_want *wants, uint32_t n)
 {
     VEC_EACH(b, &answer->bodies) {
         struct err err = {0};
         if (bodies_put(a->bodies, b, &err) == 0) continue;
         log_event(LOG_ERROR, "body.malformed", LOG_U("session", b->session), LOG_ERR(&err));
-        VEC_EACH(w, &answer->wants) {
-            if (w->ref.session == b->session && w->ref.attempt == b->attempt) {
-                refuse(a, w->ref, true, err.text);
-            }
+        for (uint32_t i = 0; i < n; i++) {
+            struct member_ref ref = wants[i].ref;
+            if (ref.session == b->session && ref.attempt == b->attempt)
+                refuse(a, ref, true, err.text);
         }
     }
+}
+
+void act_apply_same(struct act *a, const struct sync_answer *answer)
+{
+    CHECK(a->known);
+    take_bodies(a, answer, a->wants.v, a->wants.n);
+    act_run(a);
+}
+
+void act_apply(struct act *a, struct sync_answer *answer)
+{
+    take_bodies(a, answer, answer->wants.v, answer->wants.n);
     VEC_DONE(&a->wants);
     a->wants.v = STEAL(answer->wants.v);
     a->wants.n = answer->wants.n;

@@ -18,6 +18,8 @@ void act_free(struct act *a); /* NULL is fine; the driver and the bodies stay th
 void act_set_incarnation(struct act *a, const char *incarnation);
 /* The newest full list; moves its parts out of the answer. */
 void act_apply(struct act *a, struct sync_answer *answer);
+/* The same list once more, and perhaps bodies; CHECKs that there was one. */
+void act_apply_same(struct act *a, const struct sync_answer *answer);
 /* Plans and acts again on the list known; call when the driver's list changed. */
 void act_run(struct act *a);
 

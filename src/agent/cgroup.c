@@ -183,6 +183,7 @@ static int make_dir(enum cgroup_version version, const struct cgroup_at *at, str
 static int delegate(const char *dir, struct err *err)
 {
     put(dir, "cgroup.subtree_control", "+cpuset", NULL); /* welcome, not needed */
+    put(dir, "cgroup.subtree_control", "+io", NULL);     /* only counted */
     return put(dir, "cgroup.subtree_control", "+cpu +memory +pids", err);
 }
 

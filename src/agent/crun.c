@@ -278,6 +278,21 @@ static uint32_t op_list(void *self, struct member_report **ret)
     return c->members.n;
 }
 
+static bool op_place(void *self, struct member_ref ref, struct driver_place *ret)
+{
+    struct crun *c = self;
+    struct crun_member *m = crun_find(c, ref);
+    struct memo_life life;
+    if (!m || !m->started || m->report.phase >= MEMBER_EXITED) return false;
+    memset(ret, 0, sizeof(*ret));
+    if (cgroup_of(&c->node.cgroups, m->name, &ret->groups, NULL) != 0) return false;
+    if (memo_read_life(m->dir, &life, NULL) != 0) return true;
+    if (strcmp(life.boot_id, c->node.boot_id) != 0) return true;
+    ret->pid = life.pid;
+    ret->start = (uint64_t)life.start;
+    return true;
+}
+
 static bool op_log_dir(void *self, struct member_ref ref, char *ret_path, uint32_t cap)
 {
     struct crun *c = self;
@@ -391,8 +406,8 @@ static const struct driver_ops crun_ops = {
     .create = op_create,      .go = op_go,
     .stop = op_stop,          .signal = op_signal,
     .clean = op_clean,        .list = op_list,
-    .log_dir = op_log_dir,    .exec = op_exec,
-    .attach_input = op_attach_input,
+    .place = op_place,        .log_dir = op_log_dir,
+    .exec = op_exec,          .attach_input = op_attach_input,
     .free = op_free,
 };
 

@@ -53,6 +53,8 @@ void crun_take_exit(struct crun_member *m)
     end->timed_out = e.timed_out;
     end->fatal = !e.ran && e.fatal;
     TEXT_CLIP(end->detail, str_of(e.text));
+    if (e.ran && e.cpu_us > 0) end->cpu_us = e.cpu_us;
+    if (e.ran && e.mem_peak_bytes > 0) end->mem_peak_bytes = e.mem_peak_bytes;
     set_phase(m, e.ran ? MEMBER_EXITED : MEMBER_FAILED);
 }
 

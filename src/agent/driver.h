@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include "base/err.h"
 #include "core/nodeplan/claim.h"
+#include "host/cgroup.h"
 #include "core/nodeplan/plan.h" /* struct member_ref, struct member_report */
 
 struct net_loop;
@@ -49,6 +50,13 @@ struct driver_facts {
     char note[160]; /* "cgroups v1; fast start", or what is slower or weaker and why */
 };
 
+/* Where the kernel accounts for one member. */
+struct driver_place {
+    struct cgroup_set groups;
+    int64_t pid;    /* of its process 1, 0: not known */
+    uint64_t start; /* its start time: a pid alone is used again */
+};
+
 /* Frames that reach a client are those of wire/carry.h. */
 struct driver_ops {
     const char *name;
@@ -72,6 +80,9 @@ struct driver_ops {
     void (*clean)(void *self, struct member_ref ref);
     /* Fills the array that the caller frees with mem_free; sorted by ref. */
     uint32_t (*list)(void *self, struct member_report **ret);
+    /* Of a member whose command runs; false: it does not, or nothing accounts for it.
+     * NULL: never. */
+    bool (*place)(void *self, struct member_ref ref, struct driver_place *ret);
     /* Where the member's log.SEQ files are, live or kept; false if none. */
     bool (*log_dir)(void *self, struct member_ref ref, char *ret_path, uint32_t cap);
     /* Runs a command inside a running member.  Takes the connection over and

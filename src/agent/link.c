@@ -2,14 +2,16 @@
  *
  * Invariants: at most SLOTS calls are under way, each knows its seq; `turn` never
  * falls within one incarnation; `dirty` says that something happened here since
- * the last request was made.  Either a call is under way or a timer is armed. */
+ * the last request was made.  Either a call is under way or a timer is armed.
+ * `list` is the last list that was told, `list_no` its number; the manager holds the
+ * one numbered `held_no`. */
 #include "agent/link.h"
 #include <time.h>
+#include "agent/meters.h"
 #include "base/check.h"
 #include "base/rng.h"
 #include "net/http_client.h"
 #include "net/log.h"
-#include "wire/objects.h"
 
 #define SLOTS 2
 #define SLACK_MS 8000
@@ -38,6 +40,9 @@ struct link {
     struct sync_request rq; /* members and need are filled for each request */
     struct strbuf body;
     struct rng rng;
+    struct strbuf list, next_list;
+    uint64_t list_no, held_no;
+    uint64_t wants_no; /* of the wishes that are acted on; 0: send them */
     uint64_t turn, seq;
     bool dirty, connected;
     int64_t last_sent_ms, backoff_ms;
@@ -101,9 +106,24 @@ static void other_incarnation(struct link *s, const struct sync_answer *a)
     TEXT_CLIP(s->o.identity.incarnation, str_of(a->incarnation));
     TEXT_CLIP(s->rq.incarnation, str_of(a->incarnation));
     s->turn = 0;
+    s->wants_no = s->held_no = 0;
     s->other_seen = 0;
     act_set_incarnation(s->o.act, a->incarnation);
     if (s->o.on_incarnation != NULL) s->o.on_incarnation(s->o.arg, &s->o.identity);
+}
+
+/* The wishes in full, or a word that they are those we have. */
+static int take_wishes(struct link *s, struct sync_answer *a, struct err *err)
+{
+    if (a->same && (s->wants_no == 0 || a->wants_no != s->wants_no)) {
+        s->wants_no = 0; /* the next answer has them in full */
+        return err_set(err, ERR_CONFLICT, "an answer names wishes that we do not have");
+    }
+    s->turn = a->turn;
+    s->wants_no = a->wants_no;
+    if (a->same) act_apply_same(s->o.act, a);
+    else act_apply(s->o.act, a);
+    return 0;
 }
 
 static int take_answer(struct link *s, struct str body, bool *ret_news, struct err *err)
@@ -112,21 +132,25 @@ static int take_answer(struct link *s, struct str body, bool *ret_news, struct e
     uint32_t n_needs;
     int rc = wire_parse(&wire_sync_answer, body, &a, err);
     if (rc != 0) return rc;
-    if (a.protocol != WIRE_PROTOCOL) {
+    if (a.protocol != SYNC_PROTOCOL) {
         rc = err_set(err, ERR_UNSUPPORTED, "the manager speaks protocol %u, we speak %d",
-                     a.protocol, WIRE_PROTOCOL);
+                     a.protocol, SYNC_PROTOCOL);
     } else if (strcmp(a.cluster, s->o.identity.cluster) != 0) {
         rc = err_set(err, ERR_DENIED, "an answer of another cluster (%s)", a.cluster);
     } else if (strcmp(a.incarnation, s->o.identity.incarnation) != 0) {
         other_incarnation(s, &a);
         rc = err_set(err, ERR_CONFLICT, "an answer of another incarnation of the store");
+    } else if (a.again) { /* it was restarted: all has to be said again */
+        s->held_no = 0;
+        s->dirty = true;
+        if (s->o.meters != NULL) meters_again(s->o.meters);
     } else if (a.turn >= s->turn) {
         *ret_news = a.turn > s->turn || a.bodies.n > 0;
         s->other_seen = 0;
-        s->turn = a.turn;
+        s->held_no = a.list_no;
         log_event(LOG_DEBUG, "wants", LOG_U("turn", a.turn), LOG_U("wants", a.wants.n),
                   LOG_U("bodies", a.bodies.n));
-        act_apply(s->o.act, &a);
+        rc = take_wishes(s, &a, err);
         act_needs(s->o.act, &n_needs);
         if (n_needs > 0) s->dirty = true; /* ask at once */
     }
@@ -158,6 +182,7 @@ static void on_answer(void *arg, const struct http_answer *a)
                             : http_answer_err(a, &err);
     if (rc == 0) rc = take_answer(s, a->body, &news, &err);
     if (rc != 0) {
+        if (s->o.meters != NULL) meters_again(s->o.meters); /* the last summary may be lost */
         /* Of the older of two it does not matter: the newer one says more.  But what
          * happened since has waited for a free slot, and here is one. */
         bool older = slot->seq < s->seq && under_way(s) > 0;
@@ -181,6 +206,41 @@ static void on_answer(void *arg, const struct http_answer *a)
 
 /* ---- requests ---- */
 
+/* Numbers the list in s->rq, and decides whether it has to travel: it does until the
+ * manager has said that it holds it. */
+static void number_list(struct link *s)
+{
+    struct sync_request only = s->rq;
+    only.turn = only.seq = only.list_no = only.wants_no = 0;
+    only.full = true;
+    memset(&only.need, 0, sizeof(only.need));
+    strbuf_reset(&s->next_list);
+    wire_print(&wire_sync_request, &only, &s->next_list);
+    if (!str_eq(strbuf_str(&s->next_list), strbuf_str(&s->list))) {
+        struct strbuf swap = s->list;
+        s->list = s->next_list;
+        s->next_list = swap;
+        s->list_no++;
+    }
+    s->rq.list_no = s->list_no;
+    s->rq.wants_no = s->wants_no;
+    s->rq.full = s->turn == 0 || s->held_no != s->list_no;
+}
+
+static void print_request(struct link *s)
+{
+    struct sync_request rq = s->rq;
+    if (s->o.meters != NULL) meters_fill(s->o.meters, &rq);
+    if (!rq.full) {
+        memset(&rq.members, 0, sizeof(rq.members));
+        wire_init(&wire_sync_info, &rq.info);
+        rq.boot_id[0] = '\0';
+    }
+    strbuf_reset(&s->body);
+    wire_print(&wire_sync_request, &rq, &s->body);
+    CHECK(!s->body.full);
+}
+
 static void make_request(struct link *s)
 {
     struct member_report *list = NULL;
@@ -200,12 +260,11 @@ static void make_request(struct link *s)
     }
     s->rq.need.v = (struct sync_need *)(uintptr_t)needs;
     s->rq.need.n = n_needs;
-    strbuf_reset(&s->body);
-    wire_print(&wire_sync_request, &s->rq, &s->body);
+    number_list(s);
+    print_request(s);
     mem_free(list);
     memset(&s->rq.members, 0, sizeof(s->rq.members));
     memset(&s->rq.need, 0, sizeof(s->rq.need));
-    CHECK(!s->body.full);
 }
 
 static void send_now(struct link *s)
@@ -235,13 +294,12 @@ static void send_now(struct link *s)
 static void request_init(struct link *s)
 {
     struct sync_request *rq = &s->rq;
-    rq->protocol = WIRE_PROTOCOL;
+    rq->protocol = SYNC_PROTOCOL;
     TEXT_CLIP(rq->cluster, str_of(s->o.identity.cluster));
     TEXT_CLIP(rq->incarnation, str_of(s->o.identity.incarnation));
     TEXT_CLIP(rq->node, str_of(s->o.identity.name));
     TEXT_CLIP(rq->boot_id, str_of(s->o.boot_id));
     rq->epoch = s->o.epoch;
-    rq->full = true;
     rq->info = s->o.info;
     rq->poll_ms = s->o.poll_ms > 0 ? s->o.poll_ms : NODE_BEAT_MS;
 }
@@ -265,6 +323,8 @@ struct link *link_new(struct net_loop *loop, const struct link_opts *o, struct e
     s->backoff_ms = s->o.retry_ms;
     for (uint32_t i = 0; i < SLOTS; i++) s->slots[i].link = s;
     strbuf_init(&s->body, REQUEST_MAX);
+    strbuf_init(&s->list, REQUEST_MAX);
+    strbuf_init(&s->next_list, REQUEST_MAX);
     request_init(s);
     send_in(s, 0);
     return s;
@@ -276,6 +336,8 @@ void link_free(struct link *s)
     http_client_free(s->client); /* cancels what is under way */
     net_timer_free(s->timer);
     strbuf_done(&s->body);
+    strbuf_done(&s->list);
+    strbuf_done(&s->next_list);
     mem_free((char *)(uintptr_t)s->o.manager);
     mem_free(s);
 }

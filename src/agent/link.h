@@ -10,6 +10,7 @@
 #include "enrol/identity.h"
 #include "net/loop.h"
 
+struct meters;
 struct tls_ctx;
 struct link;
 
@@ -21,6 +22,7 @@ struct link_opts { /* texts and info are copied */
     char boot_id[40];
     uint64_t epoch;  /* of this start of the agent: higher than any before */
     struct act *act;
+    struct meters *meters; /* what is used; NULL: nothing is told of it */
     int64_t poll_ms;  /* 0: NODE_BEAT_MS */
     int64_t slack_ms; /* past the poll, before a call is given up; 0: 8 s */
     int64_t retry_ms; /* first pause after a failure, doubled up to 5 s; 0: 200 ms */

@@ -16,6 +16,7 @@
 #include "agent/epoch.h"
 #include "agent/port.h"
 #include "agent/link.h"
+#include "agent/meters.h"
 #include "base/check.h"
 #include "enrol/join.h"
 #include "net/log.h"
@@ -32,6 +33,7 @@ struct agent {
     struct driver driver;
     struct bodies *bodies;
     struct act *act;
+    struct meters *meters;
     struct port *port;
     struct link *link;
 };
@@ -46,6 +48,7 @@ static void on_signal(void *arg, int signum)
 static void on_driver_change(void *arg)
 {
     struct agent *a = arg;
+    if (a->meters != NULL) meters_changed(a->meters);
     if (a->link != NULL) link_changed(a->link);
     if (a->port != NULL) port_changed(a->port);
 }
@@ -148,7 +151,8 @@ static int describe(struct agent *a, struct sync_info *ret, struct err *err)
 static int open_link(struct agent *a, struct err *err)
 {
     struct link_opts o = {.manager = a->c.manager, .identity = a->id, .epoch = a->epoch,
-                          .act = a->act, .on_incarnation = on_incarnation, .arg = a};
+                          .act = a->act, .meters = a->meters,
+                          .on_incarnation = on_incarnation, .arg = a};
     struct tls_ctx *tls = NULL;
     int rc = describe(a, &o.info, err);
     if (rc == 0) rc = capacity_boot_id("/proc", o.boot_id, err);
@@ -177,6 +181,7 @@ static int start(struct agent *a, struct err *err)
     if (rc == 0) rc = bodies_open(fake ? NULL : path, &a->bodies, err);
     if (rc != 0) return rc;
     a->act = act_new(&a->driver, a->bodies, a->id.incarnation);
+    a->meters = meters_new(a->loop, &a->driver, &(struct meters_opts){.tell_ms = 0});
     rc = open_port(a, err);
     return rc == 0 ? open_link(a, err) : rc;
 }
@@ -185,6 +190,7 @@ static void finish(struct agent *a)
 {
     link_free(a->link);
     port_free(a->port);
+    meters_free(a->meters);
     act_free(a->act);
     bodies_free(a->bodies);
     if (a->driver.ops != NULL) a->driver.ops->free(a->driver.self);

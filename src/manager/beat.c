@@ -6,19 +6,28 @@
  * turn in which the node's wishes changed; a node that acted on a lower turn is
  * answered without waiting. */
 #include "manager/beat.h"
+#include <sys/random.h>
 #include "base/check.h"
 #include "base/labels.h"
 #include "core/step.h"
 #include "manager/api.h"
 #include "manager/body.h"
+#include "manager/use.h"
 #include "net/addr.h"
 #include "wire/objects.h"
 #include "wire/sync.h"
 
+/* A request as it came; shared by whoever still needs it. */
+struct said {
+    uint32_t refs;
+    struct sync_request rq;
+};
+
 struct held {
     struct peer *peer;
     struct http_req *req;
-    struct sync_request *rq;
+    struct said *said;
+    struct said *list; /* with the full list: the same one, or an earlier one */
     struct held *older;
 };
 
@@ -32,15 +41,25 @@ struct peer {
     bool at_close;            /* answer them when the open turn is closed */
     int64_t quiet_until_ms;   /* what changes before is told together then */
     struct net_timer *timer;
+    struct said *list;        /* its last full list, of version 2; or NULL */
+    uint64_t wants_no;        /* of what it was last told */
+    VEC(struct member_want) wants;
+    struct use_node use;
 };
 
 /* ---- answering ---- */
 
-static void request_free(struct sync_request *rq)
+static struct said *said_keep(struct said *s)
 {
-    if (!rq) return;
-    wire_free(&wire_sync_request, rq);
-    mem_free(rq);
+    s->refs++;
+    return s;
+}
+
+static void said_drop(struct said *s)
+{
+    if (!s || --s->refs > 0) return;
+    wire_free(&wire_sync_request, &s->rq);
+    mem_free(s);
 }
 
 /* Takes it out of its peer; the request is the caller's to answer. */
@@ -58,21 +77,60 @@ static struct http_req *let_go(struct held *h)
         p->at_close = false;
         net_timer_stop(p->timer);
     }
-    request_free(h->rq);
+    said_drop(h->said);
+    said_drop(h->list);
     mem_free(h);
     http_req_on_close(req, NULL, NULL);
     return req;
 }
 
-static void answer_init(const struct manager *m, const struct peer *p, uint64_t turn,
-                        struct sync_answer *a)
+static void answer_init(const struct manager *m, const struct peer *p,
+                        const struct sync_request *rq, uint64_t turn, struct sync_answer *a)
 {
     wire_init(&wire_sync_answer, a);
-    a->protocol = WIRE_PROTOCOL;
+    a->protocol = rq->protocol;
+    if (rq->protocol > SYNC_PROTOCOL_MIN && p->list) a->list_no = p->list->rq.list_no;
     TEXT_CLIP(a->cluster, str_of(m->cluster));
     TEXT_CLIP(a->incarnation, str_of(m->incarnation));
     a->turn = turn;
     a->node_id = p->node;
+}
+
+static bool same_want(const struct member_want *a, const struct member_want *b)
+{
+    return member_ref_cmp(a->ref, b->ref) == 0 && a->act == b->act && a->fresh == b->fresh &&
+           a->signal_no == b->signal_no && a->signal == b->signal && a->grace_ms == b->grace_ms &&
+           a->preempted == b->preempted;
+}
+
+static bool same_wants(const struct peer *p, const struct sync_answer *a)
+{
+    if (p->wants.n != a->wants.n) return false;
+    for (uint32_t i = 0; i < p->wants.n; i++)
+        if (!same_want(&p->wants.v[i], &a->wants.v[i])) return false;
+    return true;
+}
+
+/* Numbers begin anywhere: another manager's number never names our list. */
+static uint64_t first_number(void)
+{
+    uint64_t v = 0;
+    ssize_t n = getrandom(&v, sizeof(v), 0);
+    CHECK(n == (ssize_t)sizeof(v));
+    return (v >> 2) + 1;
+}
+
+/* Wishes that the node acts on already are named, not sent. */
+static void number_wants(struct peer *p, uint64_t has_no, struct sync_answer *a)
+{
+    if (p->wants_no == 0 || !same_wants(p, a)) {
+        p->wants_no = p->wants_no ? p->wants_no + 1 : first_number();
+        VEC_CLEAR(&p->wants);
+        VEC_EACH(w, &a->wants) VEC_PUSH(&p->wants, *w);
+    }
+    a->wants_no = p->wants_no;
+    a->same = has_no == p->wants_no;
+    if (a->same) VEC_DONE(&a->wants);
 }
 
 /* The answer is as of `turn`, which the world is at. */
@@ -83,15 +141,18 @@ static void answer_one(struct held *h, uint64_t turn)
     const struct world *w = turns_world(m->turns);
     CHECK(w != NULL);
     struct sync_answer sa;
-    answer_init(m, p, turn, &sa);
+    struct sync_request *rq = &h->said->rq;
+    answer_init(m, p, rq, turn, &sa);
     const struct node *n = world_node(w, p->node);
     if (n) {
         uint32_t count = 0;
         step_wants(w, n, &sa.wants.v, &count);
         sa.wants.n = sa.wants.cap = count;
-        body_add(m, h->rq, &sa);
+        body_add(m, rq, &h->list->rq, &sa);
     }
-    int64_t gap_ms = (int64_t)(sa.wants.n + h->rq->members.n) / BEAT_ROWS_A_MS;
+    /* Without a node there is nothing to say, and nothing that it should act on. */
+    if (n && rq->protocol > SYNC_PROTOCOL_MIN) number_wants(p, rq->wants_no, &sa);
+    int64_t gap_ms = (int64_t)(sa.wants.n + rq->members.n) / BEAT_ROWS_A_MS;
     p->quiet_until_ms = net_now_ms() + (gap_ms < BEAT_GAP_MAX_MS ? gap_ms : BEAT_GAP_MAX_MS);
     struct answer *a = answer_new(m, let_go(h), 200);
     strbuf_done(&a->body);
@@ -127,12 +188,13 @@ static void answer_change(struct peer *p)
 static void answer_superseded(struct held *h)
 {
     struct manager *m = h->peer->m;
-    if (h->rq->turn == 0) {
+    const struct sync_request *rq = &h->said->rq;
+    if (rq->turn == 0) {
         answer_soon(h->peer);
         return;
     }
     struct sync_answer sa;
-    answer_init(m, h->peer, h->rq->turn - 1, &sa);
+    answer_init(m, h->peer, rq, rq->turn - 1, &sa);
     AUTO_STRBUF struct strbuf b;
     strbuf_init(&b, 4096);
     wire_print(&wire_sync_answer, &sa, &b);
@@ -192,6 +254,9 @@ void beat_done(struct manager *m)
     VEC_EACH(p, &m->beats.peers) {
         CHECK((*p)->held == NULL); /* answered, or gone with their connections */
         net_timer_free((*p)->timer);
+        said_drop((*p)->list);
+        VEC_DONE(&(*p)->wants);
+        use_done(&(*p)->use);
         mem_free(*p);
     }
     VEC_DONE(&m->beats.peers);
@@ -211,6 +276,12 @@ uint64_t beat_epoch(const struct manager *m, struct str node)
     uint32_t at = map_str_get(&m->beats.by_name, node);
     uint64_t stored = n ? n->epoch : 0, heard = at == MAP_NONE ? 0 : m->beats.peers.v[at]->epoch;
     return stored > heard ? stored : heard;
+}
+
+const struct use_node *beat_use(const struct manager *m, struct str node)
+{
+    uint32_t at = map_str_get(&m->beats.by_name, node);
+    return at == MAP_NONE ? NULL : &m->beats.peers.v[at]->use;
 }
 
 uint32_t beat_held(const struct manager *m)
@@ -338,15 +409,16 @@ static bool introduce(struct api_call *c, struct peer *p, const struct sync_requ
     return true;
 }
 
-static void report(struct manager *m, const struct peer *p, const struct sync_request *rq)
+static void report(struct manager *m, const struct peer *p, const struct sync_request *rq,
+                   const struct sync_request *list)
 {
     struct event ev = {.kind = EVENT_NODE_REPORT};
     ev.u.report = (struct event_report){.node = p->node,
                                         .epoch = rq->epoch,
                                         .seq = rq->seq,
                                         .turn = rq->turn,
-                                        .members = rq->members.v,
-                                        .n_members = rq->members.n};
+                                        .members = list->members.v,
+                                        .n_members = list->members.n};
     turns_step(m->turns, &ev);
 }
 
@@ -366,21 +438,23 @@ static bool admit(struct api_call *c, const struct sync_request *rq)
     text_fmt(cn, sizeof(cn), "agent:%s", rq->node);
     if (!str_eq(c->req->tls_cn, str_of(cn)))
         return refuse(c, 403, "denied", "node", "the certificate is of another node");
-    if (rq->protocol != WIRE_PROTOCOL)
-        return refuse(c, 400, "unsupported", "protocol", "this manager speaks protocol 1");
+    if (rq->protocol < SYNC_PROTOCOL_MIN || rq->protocol > SYNC_PROTOCOL)
+        return refuse(c, 400, "unsupported", "protocol", "this manager speaks protocols 1 and 2");
     if (strcmp(rq->cluster, c->m->cluster) != 0)
         return refuse(c, 409, "conflict", "cluster", "this is another cluster");
-    if (!rq->full) return refuse(c, 400, "invalid", "full", "lists are always full");
+    if (!rq->full && (rq->protocol < SYNC_PROTOCOL || rq->list_no == 0))
+        return refuse(c, 400, "invalid", "full", "a list that is not sent has a number");
     return true;
 }
 
-static void hold(struct peer *p, struct http_req *req, struct sync_request *rq)
+static void hold(struct peer *p, struct http_req *req, struct said *said, struct said *list)
 {
-    int64_t poll_ms = rq->poll_ms;
+    int64_t poll_ms = said->rq.poll_ms;
     if (poll_ms < BEAT_POLL_MIN_MS) poll_ms = BEAT_POLL_MIN_MS;
     if (poll_ms > BEAT_POLL_MAX_MS) poll_ms = BEAT_POLL_MAX_MS;
     struct held *h = mem_alloc(sizeof(*h));
-    *h = (struct held){.peer = p, .req = req, .rq = rq, .older = p->held};
+    *h = (struct held){.peer = p, .req = req, .said = said_keep(said), .list = said_keep(list),
+                       .older = p->held};
     p->held = h;
     http_req_on_close(req, on_left, h);
     net_timer_set(p->timer, poll_ms, 0);
@@ -391,38 +465,83 @@ static bool is_newer(const struct peer *p, const struct sync_request *rq)
     return rq->epoch > p->epoch || (rq->epoch == p->epoch && rq->seq > p->seq);
 }
 
-/* True: the request and its body belong to the peer now. */
-static bool take(struct api_call *c, struct sync_request *rq)
+/* The node names a list that we do not have: we, or it, began anew. */
+static void answer_again(struct api_call *c, struct peer *p, const struct sync_request *rq)
 {
-    if (!admit(c, rq)) return false;
+    struct sync_answer sa;
+    AUTO_STRBUF struct strbuf b;
+    strbuf_init(&b, 4096);
+    answer_init(c->m, p, rq, 0, &sa);
+    sa.list_no = 0;
+    sa.again = true;
+    wire_print(&wire_sync_answer, &sa, &b);
+    wire_free(&wire_sync_answer, &sa);
+    c->m->http.by_class[2]++;
+    http_reply_json(c->req, 200, strbuf_str(&b));
+}
+
+/* With the full list that the request means: its own, or the one that it names. */
+static struct said *list_of(struct peer *p, struct said *said)
+{
+    const struct sync_request *rq = &said->rq, *kept = p->list ? &p->list->rq : NULL;
+    if (rq->full) return said;
+    if (!kept || kept->epoch != rq->epoch || kept->list_no != rq->list_no) return NULL;
+    return strcmp(kept->incarnation, rq->incarnation) == 0 ? p->list : NULL;
+}
+
+static void keep_list(struct peer *p, struct said *list)
+{
+    if (p->list == list) return;
+    said_drop(p->list);
+    p->list = list->rq.protocol > SYNC_PROTOCOL_MIN ? said_keep(list) : NULL;
+}
+
+static void take(struct api_call *c, struct said *said)
+{
+    const struct sync_request *rq = &said->rq;
+    if (!admit(c, rq)) return;
     struct peer *p = peer_of(c->m, rq->node);
-    if (!is_newer(p, rq))
-        return refuse(c, 409, "conflict", "seq", "a newer request of this node was seen");
+    if (!is_newer(p, rq)) {
+        refuse(c, 409, "conflict", "seq", "a newer request of this node was seen");
+        return;
+    }
+    struct said *list = list_of(p, said);
+    if (!list) {
+        answer_again(c, p, rq);
+        return;
+    }
     if (p->held) answer_superseded(p->held);
-    if (p->held && p->held->older)
-        return refuse(c, 503, "unavailable", "", "the first answers are on their way");
+    if (p->held && p->held->older) {
+        refuse(c, 503, "unavailable", "", "the first answers are on their way");
+        return;
+    }
     bool same_store = strcmp(rq->incarnation, c->m->incarnation) == 0;
     if (same_store) {
-        if (!introduce(c, p, rq)) return false;
-        report(c->m, p, rq);
+        if (!introduce(c, p, &list->rq)) return;
+        report(c->m, p, rq, &list->rq);
+        const struct sync_request *all = &list->rq;
+        if (rq->used_ms > 0)
+            use_take(&p->use, rq, all->members.v, all->members.n, net_now_ms());
     }
+    keep_list(p, list);
     p->epoch = rq->epoch;
     p->seq = rq->seq;
-    hold(p, c->req, rq);
+    hold(p, c->req, said, list);
     /* What it knows of another incarnation means nothing here, but it has to hear of ours. */
     if (!same_store || rq->need.n > 0 || rq->turn == 0) answer_soon(p);
     else if (rq->turn < p->changed) answer_change(p);
-    return true;
 }
 
 void api_agent_sync(struct api_call *c)
 {
     struct err err = {0};
-    struct sync_request *rq = mem_alloc(sizeof(*rq));
-    if (wire_parse(&wire_sync_request, c->req->body, rq, &err) != 0) {
+    struct said *said = mem_alloc(sizeof(*said));
+    if (wire_parse(&wire_sync_request, c->req->body, &said->rq, &err) != 0) {
         answer_err(c->m, c->req, &err);
-        mem_free(rq);
+        mem_free(said);
         return;
     }
-    if (!take(c, rq)) request_free(rq);
+    said->refs = 1;
+    take(c, said);
+    said_drop(said);
 }

@@ -7,6 +7,8 @@
  * row made up to N.  A beat that changes nothing stores nothing.  Lists are full,
  * so a long one leaves seldom: how much a node is told in a second is bounded,
  * however often its wishes change.
+ * Of each node the last full list is kept, and what was last wished of it, so that
+ * neither has to travel again while it is the same.
  * docs/spec/node.md, "Agent and manager" */
 #ifndef MANAGER_BEAT_H
 #define MANAGER_BEAT_H
@@ -14,10 +16,14 @@
 #include <stdint.h>
 #include "base/map.h"
 #include "base/vec.h"
+#include "base/str.h"
+#include "core/nodeplan/plan.h"
 
 struct manager;
 struct turn_batch;
 struct peer;
+struct use_node;
+struct use_entry;
 
 #define BEAT_POLL_MIN_MS 20
 #define BEAT_POLL_MAX_MS 60000
@@ -37,6 +43,8 @@ void beat_lost(struct manager *m); /* held requests are told to come again */
 void beat_done(struct manager *m);
 /* The highest start count heard from a node of that name; 0: none was heard. */
 uint64_t beat_epoch(const struct manager *m, struct str node);
+/* What the node of that name uses; NULL: it was not heard. */
+const struct use_node *beat_use(const struct manager *m, struct str node);
 uint32_t beat_held(const struct manager *m); /* nodes whose request is held now */
 
 #endif

@@ -85,7 +85,8 @@ static void add_one(const struct world *w, const struct session *s, char *spec,
     add_places(w, s, b);
 }
 
-void body_add(struct manager *m, struct sync_request *rq, struct sync_answer *a)
+void body_add(struct manager *m, struct sync_request *rq, const struct sync_request *list,
+              struct sync_answer *a)
 {
     if (rq->need.n > 1) qsort(rq->need.v, rq->need.n, sizeof(rq->need.v[0]), by_session);
     const struct world *w = turns_world(m->turns);
@@ -94,7 +95,7 @@ void body_add(struct manager *m, struct sync_request *rq, struct sync_answer *a)
     VEC_EACH(want, &a->wants) {
         uint64_t id = want->ref.session;
         if (want->act == WANT_STOP || id == last) continue;
-        if (listed(rq, id, want->ref.attempt) && !needed(rq, id)) continue;
+        if (listed(list, id, want->ref.attempt) && !needed(rq, id)) continue;
         const struct session *s = world_session(w, id);
         if (!s || s->attempt != want->ref.attempt) continue;
         last = id;

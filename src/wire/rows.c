@@ -12,6 +12,9 @@ static const struct wire_field end_fields[] = {
     WIRE_F_BOOL(struct member_end, timed_out, "timed_out", OMIT),
     WIRE_F_BOOL(struct member_end, fatal, "fatal", OMIT),
     WIRE_F_TEXT(struct member_end, detail, "detail", OMIT),
+    WIRE_F_I64(struct member_end, cpu_us, "cpu_us", OMIT, .min = 0, .max = INT64_MAX),
+    WIRE_F_I64(struct member_end, mem_peak_bytes, "mem_peak_bytes", OMIT, .min = 0,
+               .max = INT64_MAX),
 };
 static const struct wire_table end_table = WIRE_TABLE("end", struct member_end, end_fields);
 

@@ -40,6 +40,9 @@ static const struct wire_field end_fields[] = {
     WIRE_F_BOOL(struct member_end, timed_out, "timed_out", OMIT),
     WIRE_F_BOOL(struct member_end, fatal, "fatal", OMIT),
     WIRE_F_TEXT(struct member_end, detail, "detail", OMIT),
+    WIRE_F_I64(struct member_end, cpu_us, "cpu_us", OMIT, .min = 0, .max = INT64_MAX),
+    WIRE_F_I64(struct member_end, mem_peak_bytes, "mem_peak_bytes", OMIT, .min = 0,
+               .max = INT64_MAX),
 };
 static const struct wire_table end_table = WIRE_TABLE("end", struct member_end, end_fields);
 
@@ -78,6 +81,14 @@ static int unsorted(struct err *err, const char *field, uint32_t at)
 static int finish_request(void *obj, struct err *err)
 {
     const struct sync_request *r = obj;
+    for (uint32_t i = 1; i < r->used.n; i++) {
+        if (ref_order(r->used.v[i - 1].ref, r->used.v[i].ref) >= 0) return unsorted(err, "used", i);
+    }
+    if (r->full && r->info.data_addr[0] == '\0') {
+        err_set(err, ERR_INVALID, "expected HOST:PORT: a full list says what the node is");
+        err_field(err, "info.data_addr");
+        return ERR_INVALID;
+    }
     for (uint32_t i = 1; i < r->members.n; i++) {
         if (ref_order(r->members.v[i - 1].ref, r->members.v[i].ref) >= 0) {
             return unsorted(err, "members", i);
@@ -92,14 +103,20 @@ static const struct wire_field request_fields[] = {
     WIRE_F_TEXT(struct sync_request, incarnation, "incarnation", NEED, .min = 32),
     WIRE_F_U64(struct sync_request, turn, "turn", NEED),
     WIRE_F_TEXT(struct sync_request, node, "node", .flags = WIRE_REQUIRED | WIRE_NAME, .min = 1),
-    WIRE_F_TEXT(struct sync_request, boot_id, "boot_id", NEED),
+    WIRE_F_TEXT(struct sync_request, boot_id, "boot_id", OMIT),
     WIRE_F_U64(struct sync_request, epoch, "epoch", NEED),
     WIRE_F_U64(struct sync_request, seq, "seq", NEED),
     WIRE_F_BOOL(struct sync_request, full, "full", .def = 1),
-    WIRE_F_OBJECT(struct sync_request, info, "info", &wire_sync_info, NEED),
+    WIRE_F_U64(struct sync_request, list_no, "list_no", OMIT, .max = INT64_MAX),
+    WIRE_F_U64(struct sync_request, wants_no, "wants_no", OMIT, .max = INT64_MAX),
+    WIRE_F_OBJECT(struct sync_request, info, "info", &wire_sync_info, OMIT),
     WIRE_F_LIST(struct sync_request, members, "members", &member_table, SYNC_MEMBERS_MAX, NEED),
     WIRE_F_LIST(struct sync_request, need, "need", &need_table, SYNC_MEMBERS_MAX, OMIT),
     WIRE_F_I64(struct sync_request, poll_ms, "poll_ms", .min = 0, .max = 60000),
+    WIRE_F_I64(struct sync_request, used_ms, "used_ms", OMIT, .min = 0, .max = INT64_MAX),
+    WIRE_F_LIST(struct sync_request, used, "used", &wire_use_row, SYNC_MEMBERS_MAX, OMIT),
+    WIRE_F_LIST(struct sync_request, used_devices, "used_devices", &wire_use_device,
+                NODE_DEVICES_MAX, OMIT),
 };
 const struct wire_table wire_sync_request =
     WIRE_TABLE("sync", struct sync_request, request_fields, .finish = finish_request,
@@ -168,6 +185,10 @@ static const struct wire_field answer_fields[] = {
     WIRE_F_TEXT(struct sync_answer, incarnation, "incarnation", NEED, .min = 32),
     WIRE_F_U64(struct sync_answer, turn, "turn", NEED),
     WIRE_F_U32(struct sync_answer, node_id, "node_id"),
+    WIRE_F_U64(struct sync_answer, list_no, "list_no", OMIT, .max = INT64_MAX),
+    WIRE_F_U64(struct sync_answer, wants_no, "wants_no", OMIT, .max = INT64_MAX),
+    WIRE_F_BOOL(struct sync_answer, same, "same", OMIT),
+    WIRE_F_BOOL(struct sync_answer, again, "again", OMIT),
     WIRE_F_LIST(struct sync_answer, wants, "wants", &want_table, SYNC_MEMBERS_MAX, NEED),
     WIRE_F_LIST(struct sync_answer, bodies, "bodies", &wire_sync_body, SYNC_MEMBERS_MAX, OMIT),
 };

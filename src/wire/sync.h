@@ -7,8 +7,13 @@
 #include "core/nodeplan/plan.h"
 #include "wire/names.h"
 #include "wire/table.h"
+#include "wire/use.h"
 
 #define SYNC_MEMBERS_MAX 65536
+/* Version 1: lists are always sent.  Version 2: a list that the other side holds is named
+ * by its number.  A manager speaks both, each to who speaks it. */
+#define SYNC_PROTOCOL 2
+#define SYNC_PROTOCOL_MIN 1
 
 struct sync_device {
     uint32_t index;
@@ -34,11 +39,17 @@ struct sync_request {
     char node[NODE_NAME_MAX + 1];
     char boot_id[40];
     uint64_t epoch, seq;
-    bool full;
+    bool full;                          /* false: boot_id, info and members are those of list_no */
+    uint64_t list_no;                   /* of this list, within the epoch; version 2 */
+    uint64_t wants_no;                  /* of the list of wishes that is acted on; 0: none */
     struct sync_info info;
     VEC(struct member_report) members;  /* sorted by ref (checked by wire_parse) */
     VEC(struct sync_need) need;
     int64_t poll_ms;
+    int64_t used_ms;                    /* a summary of use as of then, the node's clock; 0: none.
+                                         * What is not in it is as in the summary before. */
+    VEC(struct use_row) used;           /* sorted by ref (checked by wire_parse) */
+    VEC(struct use_device) used_devices;
 };
 
 struct sync_device_mask { uint32_t member, mask; };
@@ -61,6 +72,10 @@ struct sync_answer {
     char cluster[33], incarnation[33];
     uint64_t turn;
     uint32_t node_id;
+    uint64_t list_no;                   /* the node's list that the manager holds; 0: none */
+    uint64_t wants_no;                  /* of this list of wishes; 0: version 1 */
+    bool same;                          /* the wishes are those of wants_no, not sent again */
+    bool again;                         /* nothing but this: the list named is not known here */
     VEC(struct member_want) wants;      /* sorted by ref (checked by wire_parse) */
     VEC(struct sync_body) bodies;
 };

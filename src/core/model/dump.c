@@ -24,6 +24,8 @@ static void put_end(struct strbuf *out, const struct member_end *e)
     strbuf_fmt(out, " exit=%d signal=%d oom=%d timed_out=%d fatal=%d", e->exit_code, e->signal,
                e->oom, e->timed_out, e->fatal);
     put_text(out, "detail", e->detail);
+    if (e->cpu_us > 0) strbuf_fmt(out, " cpu_us=%lld", (long long)e->cpu_us);
+    if (e->mem_peak_bytes > 0) strbuf_fmt(out, " mem_peak=%lld", (long long)e->mem_peak_bytes);
 }
 
 static void put_ms(struct strbuf *out, const char *key, int64_t ms)

@@ -7,7 +7,8 @@
 static bool says_nothing(const struct member_end *e)
 {
     return e->exit_code == 0 && e->signal == 0 && !e->oom && !e->timed_out && !e->fatal &&
-           !e->vanished && e->detail[0] == '\0';
+           !e->vanished && e->detail[0] == '\0' && e->cpu_us == 0 &&
+           e->mem_peak_bytes == 0;
 }
 
 const struct member_end *ends_of(const struct world *w, const struct session *s)

@@ -39,6 +39,7 @@ struct member_end { /* of EXITED and FAILED */
     bool fatal;         /* FAILED: trying again cannot help (no such image) */
     bool vanished;      /* set by the manager alone: the node did not say so, it has it no more */
     char detail[128];   /* for people, may be "" */
+    int64_t cpu_us, mem_peak_bytes; /* that it used; 0: not known */
 };
 
 struct member_report {

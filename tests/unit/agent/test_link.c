@@ -72,6 +72,7 @@ static void agent_start(struct fixture *f, const char *incarnation)
     TEXT_SET(o.identity.cluster, STR(CLUSTER));
     TEXT_SET(o.identity.incarnation, str_of(incarnation));
     TEXT_SET(o.info.group, STR("default"));
+    TEXT_SET(o.info.data_addr, STR("127.0.0.1:9"));
     o.info.cpu_milli = 4000;
     assert_int_equal(bodies_open(NULL, &f->bodies, &err), 0);
     o.act = f->act = act_new(&f->d, f->bodies, incarnation);
@@ -126,11 +127,20 @@ static struct sync_request *request(struct fixture *f, uint32_t n)
 }
 
 struct wish { uint64_t session; enum want_act act; const char *body; };
-struct reply { const char *cluster, *incarnation; uint64_t turn; struct wish w[4]; uint32_t n; };
+struct reply {
+    const char *cluster, *incarnation;
+    uint64_t turn;
+    struct wish w[4];
+    uint32_t n;
+    uint64_t list_no, wants_no;
+    bool same, again;
+};
 
 static void answer(struct fixture *f, uint32_t at, const struct reply *r)
 {
-    struct sync_answer a = {.protocol = 1, .turn = r->turn, .node_id = 1};
+    struct sync_answer a = {.protocol = SYNC_PROTOCOL, .turn = r->turn, .node_id = 1,
+                            .list_no = r->list_no, .wants_no = r->wants_no, .same = r->same,
+                            .again = r->again};
     struct strbuf json;
     TEXT_SET(a.cluster, str_of(r->cluster ? r->cluster : CLUSTER));
     TEXT_SET(a.incarnation, str_of(r->incarnation ? r->incarnation : INC));
@@ -224,6 +234,52 @@ static void a_change_goes_out_beside_the_held_poll(void **state)
     answer(&f, 0, &(struct reply){.turn = 0, .w = {{5, WANT_RUN, NULL}}, .n = 1});
     rq = request(&f, 2);
     assert_int_equal(rq->members.v[0].phase, MEMBER_RUNNING);
+    fixture_done(&f);
+}
+
+/* The list travels until the manager has it, and again when it is another; wishes that
+ * are only named are those that came last. */
+static void what_is_known_is_named(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f);
+    struct sync_request *rq = request(&f, 0);
+    assert_true(rq->full);
+    assert_true(rq->list_no > 0);
+    assert_int_equal(rq->wants_no, 0);
+    answer(&f, 0, &(struct reply){.turn = 7, .w = {{1, WANT_RUN, SLEEP}}, .n = 1, .wants_no = 50,
+                                  .list_no = rq->list_no});
+    uint32_t i = 1;
+    for (;; i++) {
+        rq = request(&f, i);
+        assert_int_equal(rq->wants_no, 50);
+        if (rq->members.n == 1 && rq->members.v[0].phase == MEMBER_RUNNING) break;
+        answer(&f, i, &(struct reply){.turn = 7, .same = true, .wants_no = 50, .list_no = 1});
+    }
+    assert_true(rq->full); /* nobody has said that it is known */
+    uint64_t no = rq->list_no;
+    answer(&f, i, &(struct reply){.turn = 7, .same = true, .wants_no = 50, .list_no = no});
+    for (int k = 0; k < 3; k++) {
+        rq = request(&f, ++i);
+        assert_false(rq->full);
+        assert_int_equal(rq->list_no, no);
+        assert_int_equal(rq->members.n, 0);
+        assert_int_equal(phase(&f, 1), MEMBER_RUNNING); /* wishes that are named still hold */
+        answer(&f, i, &(struct reply){.turn = 8, .same = true, .wants_no = 50, .list_no = no});
+    }
+    rq = request(&f, ++i);
+    assert_int_equal(rq->turn, 8);
+    answer(&f, i, &(struct reply){.again = true}); /* the manager was restarted */
+    rq = request(&f, ++i);
+    assert_true(rq->full);
+    assert_int_equal(rq->members.n, 1);
+    /* Wishes that we do not have are an error, and come in full after it. */
+    answer(&f, i, &(struct reply){.turn = 9, .same = true, .wants_no = 51, .list_no = no});
+    rq = request(&f, ++i);
+    assert_int_equal(rq->wants_no, 0);
+    assert_int_equal(rq->turn, 8);
+    assert_int_equal(phase(&f, 1), MEMBER_RUNNING);
     fixture_done(&f);
 }
 
@@ -460,6 +516,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reports_all_and_receives_all),
         cmocka_unit_test(a_change_goes_out_beside_the_held_poll),
+        cmocka_unit_test(what_is_known_is_named),
         cmocka_unit_test(a_change_takes_the_slot_of_a_call_that_failed),
         cmocka_unit_test(an_answer_ends_the_pause_after_a_failure),
         cmocka_unit_test(late_and_double_answers_change_nothing),

@@ -310,7 +310,7 @@ void fake_node_begin(struct fake_node *n, const struct member_report *members, u
 {
     struct sync_request rq;
     wire_init(&wire_sync_request, &rq);
-    rq.protocol = WIRE_PROTOCOL;
+    rq.protocol = n->protocol ? n->protocol : SYNC_PROTOCOL_MIN;
     text_clip(rq.cluster, sizeof(rq.cluster), str_of(n->cluster));
     text_clip(rq.incarnation, sizeof(rq.incarnation), str_of(n->incarnation));
     rq.turn = n->turn;
@@ -318,7 +318,11 @@ void fake_node_begin(struct fake_node *n, const struct member_report *members, u
     text_clip(rq.boot_id, sizeof(rq.boot_id), STR("boot-1"));
     rq.epoch = n->epoch;
     rq.seq = ++n->seq;
-    rq.full = true;
+    rq.full = !n->brief;
+    rq.list_no = n->list_no;
+    rq.wants_no = n->wants_no;
+    rq.used_ms = n->used_ms;
+    for (uint32_t i = 0; i < n->n_used; i++) VEC_PUSH(&rq.used, n->used[i]);
     text_clip(rq.info.version, sizeof(rq.info.version), STR("test"));
     text_clip(rq.info.data_addr, sizeof(rq.info.data_addr),
               str_of(n->data_addr ? n->data_addr : "127.0.0.1:9"));

@@ -64,6 +64,12 @@ struct fake_node {
     char cluster[33], incarnation[33];
     int64_t cpu_milli, mem_bytes;
     const char *data_addr; /* NULL: a good one */
+    uint32_t protocol;     /* 0: 1 */
+    bool brief;            /* names its list instead of sending it */
+    uint64_t list_no, wants_no;
+    int64_t used_ms;       /* with these, when not 0 */
+    const struct use_row *used;
+    uint32_t n_used;
 };
 /* Shows a fresh token under n->name; what the manager said is in p, the key in n. */
 void fake_node_ask(struct fake_node *n, const char *role, struct reply *p);

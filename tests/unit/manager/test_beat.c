@@ -315,6 +315,131 @@ static void test_long_lists_leave_seldom(void **state)
     rig_close(&r);
 }
 
+static void is_in_state(struct rig *r, uint64_t id, enum session_state want)
+{
+    char target[64];
+    struct session_view v;
+    text_fmt(target, sizeof(target), "/api/v1/sessions/%llu", (unsigned long long)id);
+    rig_get(r, target, &wire_session_view, &v);
+    assert_int_equal(v.state, want);
+    wire_free(&wire_session_view, &v);
+}
+
+/* What the other side holds is named, not sent; what it does not hold comes in full. */
+static void test_lists_that_are_known_do_not_travel(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    n.protocol = SYNC_PROTOCOL;
+    n.list_no = 1;
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    assert_int_equal(a.protocol, SYNC_PROTOCOL);
+    assert_int_equal(a.list_no, 1);
+    assert_true(a.wants_no > 0 && !a.same);
+    n.wants_no = a.wants_no;
+    answer_free(&a);
+    uint64_t id = rig_submit(&r, "{\"command\":[\"true\"]}");
+    n.brief = true; /* its list of nothing, named: the body comes all the same */
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    assert_false(a.same);
+    assert_int_equal(a.wants.n, 1);
+    assert_int_equal(a.bodies.n, 1);
+    assert_true(a.wants_no != n.wants_no);
+    n.wants_no = a.wants_no;
+    answer_free(&a);
+    struct member_report m = member(id, MEMBER_RUNNING, -1);
+    n.brief = false;
+    n.list_no = 2;
+    fake_node_beat(&n, &m, 1, 10, &a);
+    n.wants_no = a.wants_no; /* it is not fresh any more */
+    answer_free(&a);
+    n.brief = true;
+    for (int i = 0; i < 3; i++) {
+        fake_node_beat(&n, NULL, 0, 10, &a);
+        assert_true(a.same);
+        assert_int_equal(a.wants.n, 0);
+        assert_int_equal(a.wants_no, n.wants_no);
+        assert_int_equal(a.list_no, 2);
+        answer_free(&a);
+        is_in_state(&r, id, SESSION_RUNNING); /* named is listed: it is not gone */
+    }
+    n.wants_no ^= 1; /* it acts on some other list: it gets this one */
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    assert_false(a.same);
+    assert_int_equal(a.wants.n, 1);
+    answer_free(&a);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+/* A list that is not known here says nothing, least of all that nothing is there. */
+static void test_a_list_that_is_not_known_is_asked_for(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    n.protocol = SYNC_PROTOCOL;
+    n.list_no = 1;
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    answer_free(&a);
+    uint64_t id = rig_submit(&r, "{\"command\":[\"true\"]}");
+    struct member_report m = member(id, MEMBER_RUNNING, -1);
+    n.list_no = 2;
+    fake_node_beat(&n, &m, 1, 10, &a);
+    answer_free(&a);
+    n.brief = true;
+    const uint64_t wrong[] = {1, 3};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        n.list_no = wrong[i];
+        fake_node_beat(&n, NULL, 0, 10, &a);
+        assert_true(a.again);
+        assert_int_equal(a.list_no, 0);
+        assert_int_equal(a.turn, 0); /* nothing to act on */
+        answer_free(&a);
+        is_in_state(&r, id, SESSION_RUNNING);
+    }
+    n.list_no = 2;
+    n.epoch++; /* the agent was restarted: its numbers are others */
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    assert_true(a.again);
+    answer_free(&a);
+    n.list_no = 0;
+    AUTO_REPLY struct reply p;
+    fake_node_begin(&n, NULL, 0, 10, &p);
+    rig_wait(&r, &p.done);
+    assert_int_equal(p.status, 400);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
+/* An agent of the version before knows none of the new fields. */
+static void test_an_agent_of_the_version_before_is_understood(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    AUTO_REPLY struct reply p;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    fake_node_begin(&n, NULL, 0, 10, &p);
+    rig_wait(&r, &p.done);
+    assert_int_equal(p.status, 200);
+    static const char *const news[] = {"list_no", "wants_no", "same", "again"};
+    struct str said = strbuf_str(&p.body);
+    for (size_t i = 0; i < ARRAY_LEN(news); i++)
+        assert_null(memmem(said.p, said.n, news[i], strlen(news[i])));
+    assert_non_null(memmem(said.p, said.n, "\"protocol\":1", 12));
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +448,9 @@ int main(void)
         cmocka_unit_test(test_bodies_travel_where_they_lack),
         cmocka_unit_test(test_beats_that_change_nothing_store_nothing),
         cmocka_unit_test(test_a_newer_beat_releases_the_older),
+        cmocka_unit_test(test_lists_that_are_known_do_not_travel),
+        cmocka_unit_test(test_a_list_that_is_not_known_is_asked_for),
+        cmocka_unit_test(test_an_agent_of_the_version_before_is_understood),
         cmocka_unit_test(test_beats_before_the_first_answer_all_get_real_ones),
         cmocka_unit_test(test_a_node_that_left_is_not_held),
         cmocka_unit_test(test_who_may_beat),

@@ -15,6 +15,8 @@ const struct wire_table *const all_tables[] = {
     &wire_version_view, &wire_join_token_answer, &wire_problem, &wire_session_list,
     &wire_node_list, &wire_group_list, &wire_event_list, &wire_queue_list, &wire_join_request,
     &wire_join_answer, &wire_exec_request, &wire_carry_end, &wire_sync_request, &wire_sync_answer,
+    &wire_use_row, &wire_use_device, &wire_session_use_view, &wire_session_use_list,
+    &wire_node_use_view,
     &wire_sync_info, &wire_sync_body, &wire_row_session, &wire_row_alloc, &wire_row_node,
     &wire_domain_request, &wire_project_request, &wire_user_request, &wire_domain_view,
     &wire_project_view, &wire_user_view, &wire_domain_list, &wire_project_list, &wire_user_list,
@@ -182,6 +184,8 @@ static void make_fit(const struct wire_table *t, void *obj)
     } else if (t == &wire_sync_request) {
         struct sync_request *r = obj;
         for (uint32_t i = 0; i < r->members.n; i++) r->members.v[i].ref.session = i + 1;
+        for (uint32_t i = 0; i < r->used.n; i++) r->used.v[i].ref.session = i + 1;
+        if (r->info.data_addr[0] == '\0') r->full = false;
     } else if (t == &wire_sync_answer) {
         struct sync_answer *a = obj;
         for (uint32_t i = 0; i < a->wants.n; i++) a->wants.v[i].ref.session = i + 1;
