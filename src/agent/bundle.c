@@ -2,6 +2,7 @@
  * docs/spec/node.md */
 #include "agent/bundle.h"
 #include <string.h>
+#include "agent/gpu/grant.h"
 #include "base/mem.h"
 
 static const char *const masked_paths[] = {
@@ -33,12 +34,21 @@ static size_t count(const char *const *v)
     return n;
 }
 
+static void put_user(struct strbuf *b, const struct bundle_process *p)
+{
+    uint32_t n = p->grant ? p->grant->gids.n : 0;
+    strbuf_fmt(b, "\"user\":{\"uid\":%u,\"gid\":%u,\"umask\":18", p->uid, p->gid);
+    for (uint32_t i = 0; i < n; i++)
+        strbuf_fmt(b, "%s%u", i ? "," : ",\"additionalGids\":[", p->grant->gids.v[i]);
+    strbuf_puts(b, n > 0 ? "]}" : "}");
+}
+
 /* Everything of a process but its arguments. */
 static void put_process(struct strbuf *b, const struct bundle_host *h,
                         const struct bundle_process *p)
 {
-    strbuf_fmt(b, "\"terminal\":%s,\"user\":{\"uid\":%u,\"gid\":%u,\"umask\":18}",
-               p->tty ? "true" : "false", p->uid, p->gid);
+    strbuf_fmt(b, "\"terminal\":%s,", p->tty ? "true" : "false");
+    put_user(b, p);
     strbuf_puts(b, ",\"env\":");
     put_list(b, p->envp, count(p->envp));
     strbuf_puts(b, ",\"cwd\":");
@@ -46,8 +56,12 @@ static void put_process(struct strbuf *b, const struct bundle_host *h,
     strbuf_puts(b, ",\"capabilities\":{\"bounding\":[],\"effective\":[],\"inheritable\":[],"
                    "\"permitted\":[],\"ambient\":[]},\"noNewPrivileges\":true");
     strbuf_fmt(b, ",\"rlimits\":[{\"type\":\"RLIMIT_NOFILE\",\"hard\":%llu,\"soft\":%llu}"
-                  ",{\"type\":\"RLIMIT_CORE\",\"hard\":0,\"soft\":0}]",
+                  ",{\"type\":\"RLIMIT_CORE\",\"hard\":0,\"soft\":0}",
                (unsigned long long)h->nofile, (unsigned long long)h->nofile);
+    if (p->grant && p->grant->memlock)
+        strbuf_fmt(b, ",{\"type\":\"RLIMIT_MEMLOCK\",\"hard\":%llu,\"soft\":%llu}",
+                   (unsigned long long)h->memlock, (unsigned long long)h->memlock);
+    strbuf_putc(b, ']');
 }
 
 /* `options` is JSON already.  The first mount comes right behind the bracket. */
@@ -62,11 +76,23 @@ static void put_mount(struct strbuf *b, const char *to, const char *type, const 
     strbuf_fmt(b, ",\"options\":[%s]}", options);
 }
 
-static void put_mounts(struct strbuf *b, const struct bundle_host *h, int64_t shm_bytes)
+static void put_granted(struct strbuf *b, const struct grant *g)
+{
+    char options[96];
+    VEC_EACH(m, &g->mounts) {
+        text_fmt(options, sizeof(options), "\"%s\",\"%s\",\"nosuid\",\"nodev\"%s",
+                 m->deep ? "rbind" : "bind", m->writable ? "rw" : "ro",
+                 m->noexec ? ",\"noexec\"" : "");
+        put_mount(b, m->to, "bind", m->from, options);
+    }
+}
+
+static void put_mounts(struct strbuf *b, const struct bundle_host *h,
+                       const struct container_spec *spec)
 {
     char shm[128];
     text_fmt(shm, sizeof(shm), "\"nosuid\",\"nodev\",\"mode=1777\",\"size=%lld\"",
-             (long long)shm_bytes);
+             (long long)spec->shm_bytes);
     strbuf_puts(b, ",\"mounts\":[");
     put_mount(b, "/proc", "proc", "proc", "\"nosuid\",\"noexec\",\"nodev\"");
     put_mount(b, "/dev", "tmpfs", "tmpfs",
@@ -80,10 +106,75 @@ static void put_mounts(struct strbuf *b, const struct bundle_host *h, int64_t sh
         put_mount(b, h->rootfs->binds.v[i].path, "bind", h->rootfs->binds.v[i].path,
                   "\"bind\",\"ro\",\"nosuid\",\"nodev\"");
     put_mount(b, BUNDLE_INIT, "bind", h->shim_path, "\"bind\",\"ro\",\"nosuid\",\"nodev\"");
+    if (spec->grant) put_granted(b, spec->grant);
     strbuf_putc(b, ']');
 }
 
-static void put_linux(struct strbuf *b, const struct bundle_host *h)
+static void put_devices(struct strbuf *b, const struct grant *g)
+{
+    strbuf_puts(b, ",\"devices\":[");
+    for (uint32_t i = 0; i < g->nodes.n; i++) {
+        const struct grant_node *n = &g->nodes.v[i];
+        strbuf_puts(b, i ? ",{\"path\":" : "{\"path\":");
+        put_text(b, n->path);
+        strbuf_fmt(b, ",\"type\":\"%s\",\"major\":%u,\"minor\":%u,\"fileMode\":%u,\"uid\":%u,"
+                      "\"gid\":%u}", n->block ? "b" : "c", n->major, n->minor, n->mode, n->uid,
+                   n->gid);
+    }
+    strbuf_putc(b, ']');
+}
+
+static void put_rdt(struct strbuf *b, const struct grant_rdt *r)
+{
+    strbuf_fmt(b, ",\"intelRdt\":{\"enableCMT\":%s,\"enableMBM\":%s", r->cmt ? "true" : "false",
+               r->mbm ? "true" : "false");
+    const struct { const char *key, *value; } texts[] = {
+        {"closID", r->clos}, {"l3CacheSchema", r->l3}, {"memBwSchema", r->mem_bw}};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        if (!texts[i].value[0]) continue;
+        strbuf_fmt(b, ",\"%s\":", texts[i].key);
+        put_text(b, texts[i].value);
+    }
+    strbuf_putc(b, '}');
+}
+
+static void put_hook(struct strbuf *b, const struct grant_hook *h)
+{
+    strbuf_puts(b, "{\"path\":");
+    put_text(b, h->path);
+    strbuf_puts(b, ",\"args\":");
+    put_list(b, (const char *const *)h->args.v, h->args.n);
+    strbuf_puts(b, ",\"env\":");
+    put_list(b, (const char *const *)h->env.v, h->env.n);
+    if (h->timeout_s > 0) strbuf_fmt(b, ",\"timeout\":%d", h->timeout_s);
+    strbuf_putc(b, '}');
+}
+
+/* By stage, in the order given. */
+static void put_hooks(struct strbuf *b, const struct grant *g)
+{
+    uint32_t stages = 0;
+    strbuf_puts(b, ",\"hooks\":{");
+    for (uint32_t i = 0; i < g->hooks.n; i++) {
+        const char *stage = g->hooks.v[i].stage;
+        bool again = false;
+        for (uint32_t k = 0; k < i; k++) again = again || !strcmp(g->hooks.v[k].stage, stage);
+        if (again) continue;
+        if (stages++ > 0) strbuf_putc(b, ',');
+        put_text(b, stage);
+        strbuf_puts(b, ":[");
+        put_hook(b, &g->hooks.v[i]);
+        for (uint32_t k = i + 1; k < g->hooks.n; k++) {
+            if (strcmp(g->hooks.v[k].stage, stage) != 0) continue;
+            strbuf_putc(b, ',');
+            put_hook(b, &g->hooks.v[k]);
+        }
+        strbuf_putc(b, ']');
+    }
+    strbuf_putc(b, '}');
+}
+
+static void put_linux(struct strbuf *b, const struct bundle_host *h, const struct grant *g)
 {
     strbuf_puts(b, ",\"linux\":{\"namespaces\":[");
     for (size_t i = 0; i < ARRAY_LEN(namespaces); i++)
@@ -92,6 +183,8 @@ static void put_linux(struct strbuf *b, const struct bundle_host *h)
     put_list(b, masked_paths, ARRAY_LEN(masked_paths));
     strbuf_puts(b, ",\"readonlyPaths\":");
     put_list(b, read_only_paths, ARRAY_LEN(read_only_paths));
+    if (g && g->nodes.n > 0) put_devices(b, g);
+    if (g && g->rdt.set) put_rdt(b, &g->rdt);
     if (!h->filter_base64) {
         strbuf_puts(b, ",\"seccomp\":");
         strbuf_puts(b, h->filter_json);
@@ -111,7 +204,7 @@ int bundle_config(const struct bundle_host *h, const struct container_spec *spec
                   const char *root, struct strbuf *b, struct err *err)
 {
     struct bundle_process p = {.uid = spec->uid, .gid = spec->gid, .workdir = spec->workdir,
-                               .envp = spec->envp, .tty = spec->tty};
+                               .envp = spec->envp, .tty = spec->tty, .grant = spec->grant};
     strbuf_puts(b, "{\"ociVersion\":\"1.0.2\",\"process\":{");
     put_process(b, h, &p);
     strbuf_fmt(b, ",\"args\":[\"%s\",\"init\",\"--\"", BUNDLE_INIT);
@@ -123,8 +216,9 @@ int bundle_config(const struct bundle_host *h, const struct container_spec *spec
     put_text(b, root);
     strbuf_puts(b, "},\"hostname\":");
     put_text(b, spec->hostname);
-    put_mounts(b, h, spec->shm_bytes);
-    put_linux(b, h);
+    put_mounts(b, h, spec);
+    put_linux(b, h, spec->grant);
+    if (spec->grant && spec->grant->hooks.n > 0) put_hooks(b, spec->grant);
     strbuf_putc(b, '}');
     return finish(b, err);
 }

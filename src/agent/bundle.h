@@ -18,6 +18,7 @@ struct bundle_host { /* the same for every container of this node */
     const char *filter_base64; /* or NULL: filter_json */
     const char *filter_json;
     uint64_t nofile;           /* open files: what the agent itself may grant */
+    uint64_t memlock;          /* locked memory of those that need it: the same */
 };
 
 /* `root` is the absolute path of the root file system once mounted. */
@@ -30,6 +31,7 @@ struct bundle_process {
     const char *const *argv;
     const char *const *envp;
     bool tty;
+    const struct grant *grant; /* groups, locked memory; or NULL */
 };
 int bundle_exec(const struct bundle_host *h, const struct bundle_process *p, struct strbuf *b,
                 struct err *err);

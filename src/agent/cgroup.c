@@ -302,12 +302,52 @@ static int limit_memory_v1(const char *dir, int64_t bytes, struct err *err)
     return 0;
 }
 
-static int limit_devices_v1(const char *dir, struct err *err)
+#define RULE_TEXT 40
+#define RULES_MAX (ARRAY_LEN(standard_devices) + CGROUP_DEVICES)
+_Static_assert(RULES_MAX <= DEVICES_RULES, "as many as a program takes");
+
+/* Everybody's, then its own.  The runtime makes the nodes from inside the group, so it may
+ * always make them; the container has no capability to. */
+static uint32_t device_rules(const struct cgroup_limits *l, char text[CGROUP_DEVICES][RULE_TEXT],
+                             const char *ret[RULES_MAX])
 {
+    uint32_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(standard_devices); i++) ret[n++] = standard_devices[i];
+    for (uint32_t i = 0; i < l->n_devices; i++) {
+        const struct cgroup_device *d = &l->devices[i];
+        text_fmt(text[i], RULE_TEXT, "%s %u:%u %s%s", d->block ? "b" : "c", d->major, d->minor,
+                 d->access, strchr(d->access, 'm') ? "" : "m");
+        ret[n++] = text[i];
+    }
+    return n;
+}
+
+static int limit_devices(const char *dir, bool v2, const struct cgroup_limits *l, struct err *err)
+{
+    char text[CGROUP_DEVICES][RULE_TEXT];
+    const char *rules[RULES_MAX];
+    uint32_t n = device_rules(l, text, rules);
+    if (v2) return devices_attach(dir, rules, n, err);
     int rc = put(dir, "devices.deny", "a", err);
-    for (size_t i = 0; i < ARRAY_LEN(standard_devices) && rc == 0; i++)
-        rc = put(dir, "devices.allow", standard_devices[i], err);
+    for (uint32_t i = 0; i < n && rc == 0; i++) rc = put(dir, "devices.allow", rules[i], err);
     return rc;
+}
+
+/* Near its devices, where this machine lets us. */
+static void limit_cpuset(const char *dir, const struct cgroup_limits *l)
+{
+    if (l->cpus[0]) put(dir, "cpuset.cpus", l->cpus, NULL);
+    if (l->mems[0]) put(dir, "cpuset.mems", l->mems, NULL);
+}
+
+bool cgroup_host_pins(const struct cgroup_host *h)
+{
+    char path[CGROUP_PATH + 64], text[512];
+    size_t n = 0;
+    if (h->parent.version == CGROUP_V1) return cgroup_dir(&h->parent, "cpuset") != NULL;
+    text_fmt(path, sizeof(path), "%s/cgroup.subtree_control", h->parent.at[0].dir);
+    if (file_read(AT_FDCWD, path, text, sizeof(text), &n, NULL) < 0) return false;
+    return strstr(text, "cpuset") != NULL;
 }
 
 static int limit_v1(const struct cgroup_at *at, const struct cgroup_limits *l, struct err *err)
@@ -316,7 +356,8 @@ static int limit_v1(const struct cgroup_at *at, const struct cgroup_limits *l, s
     if (has(at, "cpu")) rc = limit_cpu_v1(at->dir, l->cpu_milli, err);
     if (rc == 0 && has(at, "memory")) rc = limit_memory_v1(at->dir, l->mem_bytes, err);
     if (rc == 0 && has(at, "pids")) rc = put_number(at->dir, "pids.max", l->pids_max, err);
-    if (rc == 0 && has(at, "devices")) rc = limit_devices_v1(at->dir, err);
+    if (rc == 0 && has(at, "devices")) rc = limit_devices(at->dir, false, l, err);
+    if (rc == 0 && has(at, "cpuset")) limit_cpuset(at->dir, l);
     return rc;
 }
 
@@ -329,9 +370,8 @@ static int limit_v2(const char *dir, const struct cgroup_limits *l, struct err *
     if (rc == 0) rc = put_number(dir, "pids.max", l->pids_max, err);
     put(dir, "memory.swap.max", "0", NULL); /* absent without swap */
     put(dir, "memory.oom.group", "1", NULL);
-    if (rc == 0)
-        rc = devices_attach(dir, standard_devices, (uint32_t)ARRAY_LEN(standard_devices), err);
-    return rc;
+    limit_cpuset(dir, l);
+    return rc < 0 ? rc : limit_devices(dir, true, l, err);
 }
 
 int cgroup_make(const struct cgroup_set *s, const struct cgroup_limits *limits, struct err *err)

@@ -25,10 +25,17 @@ struct cgroup_host {
     char hide[CGROUP_PATH];   /* where version 2 is mounted beside, or "" */
 };
 
+#define CGROUP_DEVICES 128
+
+struct cgroup_device { bool block; uint32_t major, minor; char access[4]; }; /* of r, w, m */
 struct cgroup_limits {
     int64_t cpu_milli;
     int64_t mem_bytes;
     uint32_t pids_max;
+    /* "0-15,32-47" and "0", or "": any.  Welcome: what cannot be had is as the parent has it. */
+    char cpus[512], mems[64];
+    uint32_t n_devices; /* beside those that all have */
+    struct cgroup_device devices[CGROUP_DEVICES];
 };
 
 /* Finds the hierarchies and makes the parents.  under: PARENT, "/" and names; "": /rota.
@@ -55,6 +62,8 @@ void cgroup_each(const struct cgroup_host *h, void (*found)(void *arg, const cha
                  void *arg);
 /* From outside: whether a process is in these groups, in all that limit anything. */
 bool cgroup_holds(const struct cgroup_host *h, const char *name, int64_t pid);
+/* Whether containers may be kept to some processors here. */
+bool cgroup_host_pins(const struct cgroup_host *h);
 const char *cgroup_host_text(const struct cgroup_host *h); /* "cgroups v1 (hybrid)" */
 
 #endif

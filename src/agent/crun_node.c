@@ -59,6 +59,12 @@ static uint64_t nofile_limit(void)
     return r.rlim_max < NOFILE_WANTED ? r.rlim_max : NOFILE_WANTED;
 }
 
+static uint64_t memlock_limit(void)
+{
+    struct rlimit r;
+    return getrlimit(RLIMIT_MEMLOCK, &r) < 0 ? 65536 : r.rlim_max;
+}
+
 int crun_node_open(const struct driver_config *config, struct crun_node *n, struct err *err)
 {
     *n = (struct crun_node){.containers = -1, .logs = -1, .runtime = -1,
@@ -85,7 +91,8 @@ int crun_node_open(const struct driver_config *config, struct crun_node *n, stru
     seccomp_filter_json(&n->filter_json);
     n->bundle = (struct bundle_host){.shim_path = n->shim, .rootfs = &n->rootfs,
                                      .filter_base64 = n->filter.p,
-                                     .filter_json = n->filter_json.p, .nofile = nofile_limit()};
+                                     .filter_json = n->filter_json.p, .nofile = nofile_limit(),
+                                     .memlock = memlock_limit()};
     return 0;
 }
 

@@ -134,7 +134,8 @@ int crun_probe(struct crun *c, struct err *err)
         return rc;
     }
     c->proved = true;
-    if (c->node.slow) text_fmt(c->note, sizeof(c->note), "%s; slow start: %s", groups, fast.text);
-    else text_fmt(c->note, sizeof(c->note), "%s; fast start", groups);
+    const char *pins = cgroup_host_pins(&c->node.cgroups) ? "" : "; no CPU pinning";
+    if (!c->node.slow) text_fmt(c->note, sizeof(c->note), "%s%s; fast start", groups, pins);
+    else text_fmt(c->note, sizeof(c->note), "%s%s; slow start: %s", groups, pins, fast.text);
     return 0;
 }

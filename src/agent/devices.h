@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include "base/err.h"
 
-#define DEVICES_RULES 64
+#define DEVICES_RULES 160
 #define DEVICES_INSNS (9 + 7 * DEVICES_RULES)
 
 /* Rules "c 136:* rwm": type c or b, major, minor or *, what is allowed.  All

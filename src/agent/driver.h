@@ -20,6 +20,7 @@
 
 struct net_loop;
 struct net_conn;
+struct grant; /* agent/gpu/grant.h */
 
 /* What it takes to start one member.  Pointers are borrowed for the call. */
 struct container_spec {
@@ -39,8 +40,9 @@ struct container_spec {
     int64_t limit_ms;           /* time limit from the start; 0: none */
     int64_t grace_ms;           /* SIGTERM to SIGKILL */
     bool stdin_open, tty;
-    struct claim claim;         /* what it holds of the node, as the manager counts; its devices
-                                 * are simulated: only told to the job, by environment */
+    struct claim claim;         /* what it holds of the node, as the manager counts */
+    const struct grant *grant;  /* device nodes, mounts, processors; its variables are in envp
+                                 * already.  NULL: nothing */
 };
 
 /* What the driver found out about this node's isolation, for the node's state. */

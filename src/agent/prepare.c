@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "agent/claim.h"
+#include "agent/gpu/grant.h"
 #include "base/mem.h"
 #include "host/file.h"
 
@@ -49,6 +50,18 @@ static const char *find_env(const char *const *envp, const char *name)
     return NULL;
 }
 
+static void fill_granted(struct cgroup_limits *l, const struct grant *g)
+{
+    TEXT_SET(l->cpus, str_of(g->cpus));
+    TEXT_SET(l->mems, str_of(g->mems));
+    VEC_EACH(n, &g->nodes) {
+        struct cgroup_device *d = &l->devices[l->n_devices++];
+        *d = (struct cgroup_device){.block = n->block, .major = n->major, .minor = n->minor};
+        TEXT_SET(d->access, str_of(n->access));
+    }
+}
+_Static_assert(GRANT_NODES_MAX <= CGROUP_DEVICES, "a rule for each");
+
 static int fill_conf(struct prepare *p, const struct container_spec *s, struct err *err)
 {
     const struct crun_node *n = p->node;
@@ -64,7 +77,9 @@ static int fill_conf(struct prepare *p, const struct container_spec *s, struct e
     c->slow = n->slow;
     c->limit_ms = s->limit_ms;
     c->grace_ms = s->grace_ms;
-    p->limits = (struct cgroup_limits){s->cpu_milli, s->mem_bytes, s->pids_max};
+    p->limits = (struct cgroup_limits){.cpu_milli = s->cpu_milli, .mem_bytes = s->mem_bytes,
+                                       .pids_max = s->pids_max};
+    if (s->grant) fill_granted(&p->limits, s->grant);
     return cgroup_of(&n->cgroups, c->name, &c->cgroups, err);
 }
 

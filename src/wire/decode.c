@@ -303,9 +303,25 @@ static int check_bytes(struct decoder *d, const struct place *at, size_t n)
     return fail(d, at->v, "expected at most %u bytes in all", at->f->max_bytes);
 }
 
+/* An item of WIRE_DIGITS, into `digits`. */
+static int get_digits(struct decoder *d, const struct place *at, char digits[24], struct str *ret)
+{
+    int64_t v = 0;
+    int rc = get_number(d, at, &v);
+    if (rc) return rc;
+    if (v < 0) return wrong(d, at, "a whole number from 0");
+    text_fmt(digits, 24, "%lld", (long long)v);
+    *ret = str_of(digits);
+    return 0;
+}
+
 static int decode_texts(struct decoder *d, const struct place *at, struct wire_texts *m)
 {
-    if (!json_is_array(at->v)) return wrong(d, at, "a list of texts");
+    bool numbers = (at->f->flags & WIRE_DIGITS) != 0;
+    char digits[24];
+    if (!json_is_array(at->v)) {
+        return wrong(d, at, numbers ? "a list of numbers" : "a list of texts");
+    }
     size_t n = json_array_size(at->v), bytes = 0;
     int rc = check_count(d, at, n, at->f->max);
     for (size_t i = 0; i < n && !rc; i++) {
@@ -313,7 +329,7 @@ static int decode_texts(struct decoder *d, const struct place *at, struct wire_t
         struct str s = {0};
         struct crumb c;
         enter(d, &c, NULL, i);
-        rc = get_text(d, &item, &s);
+        rc = numbers ? get_digits(d, &item, digits, &s) : get_text(d, &item, &s);
         leave(d);
         if (rc) break;
         bytes += s.n;

@@ -23,12 +23,13 @@ static void print_number(struct printer *p, const struct wire_field *f, const vo
     }
 }
 
-static void print_texts(struct printer *p, const struct wire_texts *t)
+static void print_texts(struct printer *p, const struct wire_texts *t, bool digits)
 {
     strbuf_putc(p->out, '[');
     for (uint32_t i = 0; i < t->n; i++) {
         if (i) strbuf_putc(p->out, ',');
-        strbuf_json(p->out, str_of(t->v[i]));
+        if (digits) strbuf_puts(p->out, t->v[i]);
+        else strbuf_json(p->out, str_of(t->v[i]));
     }
     strbuf_putc(p->out, ']');
 }
@@ -76,7 +77,7 @@ static void print_value(struct printer *p, const struct wire_field *f, const voi
     case WIRE_OBJECT: print_object(p, f->table, m); return;
     case WIRE_ARRAY:
     case WIRE_LIST: print_items(p, f, obj); return;
-    case WIRE_TEXTS: print_texts(p, m); return;
+    case WIRE_TEXTS: print_texts(p, m, (f->flags & WIRE_DIGITS) != 0); return;
     case WIRE_MAP: print_map(p, m); return;
     }
     UNREACHABLE();

@@ -42,7 +42,8 @@ static void put_list(const struct wire_field *f, struct strbuf *out)
 {
     bool fixed = f->type == WIRE_ARRAY;
     strbuf_put(out, STR("\"type\":\"array\",\"items\":"));
-    if (f->type == WIRE_TEXTS) strbuf_put(out, STR("{\"type\":\"string\"}"));
+    if (f->flags & WIRE_DIGITS) strbuf_put(out, STR("{\"type\":\"integer\"}"));
+    else if (f->type == WIRE_TEXTS) strbuf_put(out, STR("{\"type\":\"string\"}"));
     else print_schema(f->table, out);
     if (f->min > 0) put_number(out, "minItems", f->min);
     put_number(out, "maxItems", fixed ? f->size / f->table->size : f->max);

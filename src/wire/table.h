@@ -46,6 +46,7 @@ enum wire_flag {
     WIRE_SECRET = 1u << 3,    /* wire_print_public writes "***", wire_free overwrites it */
     WIRE_NAME = 1u << 4,      /* TEXT: "" or a name as in str_is_name */
     WIRE_ENV = 1u << 5,       /* MAP: keys are names of environment variables */
+    WIRE_DIGITS = 1u << 6,    /* TEXTS: of integers from 0, kept as digits */
     /* Quantities: an integer is in the unit that the field's name ends with; a
      * text is what people write ("500m", "2G", "1h30m").  Under the alias a bare
      * number is what people mean, too: `cpu: 2` is two cores, `mem: 64` bytes,
