@@ -45,7 +45,7 @@ static struct world *filled(struct rng *r, uint32_t busy_pct)
         n.capacity = (struct slots){{128000, INT64_C(768) << 30, 8}};
         text_fmt(n.name, sizeof(n.name), "n%u", i);
         for (uint32_t d = 0; d < 8; d++) {
-            n.devices[d].healthy = true;
+            n.devices[d].health = DEVICE_HEALTHY;
             text_fmt(n.devices[d].model, sizeof(n.devices[d].model), "m%u", i % 6);
         }
         fine = world_put_node(w, &n);

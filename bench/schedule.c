@@ -144,7 +144,7 @@ static void join(struct bench *b, uint32_t i)
     *n = (struct node){.group = 1 + i % GROUPS, .epoch = 1, .n_devices = 8};
     n->capacity = (struct slots){{128000, INT64_C(768) << 30, 8}};
     for (uint32_t d = 0; d < 8; d++) {
-        n->devices[d].healthy = true;
+        n->devices[d].health = DEVICE_HEALTHY;
         text_fmt(n->devices[d].model, sizeof(n->devices[d].model), "m%u", i / GROUPS % 6);
     }
     text_fmt(n->name, sizeof(n->name), "n%u", i);

@@ -79,7 +79,7 @@ static void join(struct bench *b, uint32_t i, int64_t cpu)
     n->group = 1;
     n->capacity = (struct slots){{cpu, INT64_C(1) << 40, DEVICES}};
     n->n_devices = DEVICES;
-    for (uint32_t d = 0; d < DEVICES; d++) n->devices[d].healthy = true;
+    for (uint32_t d = 0; d < DEVICES; d++) n->devices[d].health = DEVICE_HEALTHY;
     text_fmt(n->name, sizeof(n->name), "n%u", i);
     take(b, &ev);
 }

@@ -141,7 +141,7 @@ static int describe(struct agent *a, struct sync_info *ret, struct err *err)
     for (uint32_t d = 0; d < i->n_devices; d++) {
         struct sync_device *dev = &i->devices[d];
         *dev = (struct sync_device){.index = d, .mem_bytes = 16 * (INT64_C(1) << 30),
-                                    .healthy = true, .simulated = true};
+                                    .health = DEVICE_HEALTHY, .simulated = true};
         text_fmt(dev->uuid, sizeof(dev->uuid), "SIMULATED-%.24s-%u", a->id.name, d);
         TEXT_CLIP(dev->model, str_of(a->c.devices.model));
     }

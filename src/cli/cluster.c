@@ -8,6 +8,8 @@
 #include "cli/sub.h"
 #include "cli/table.h"
 #include "cli/topology.h"
+#include "wire/names.h"
+#include "wire/time.h"
 
 /* ---- nodes ---- */
 
@@ -34,13 +36,13 @@ static void put_model(struct table *t, const struct node_view *v)
 {
     if (v->n_devices == 0) return table_put(t, STR(""));
     uint32_t bad = 0;
-    for (uint32_t i = 0; i < v->n_devices; i++) bad += !v->devices[i].healthy;
+    for (uint32_t i = 0; i < v->n_devices; i++) bad += v->devices[i].health != DEVICE_HEALTHY;
     char text[96];
     const char *model = v->devices[0].model;
     bool says_so = strstr(model, "simulated") != NULL;
     int n = text_fmt(text, sizeof(text), "%s%s", model, v->simulated && !says_so ? " (simulated)"
                                                                                    : "");
-    if (bad > 0) text_fmt(text + n, sizeof(text) - (size_t)n, ", %u unhealthy", bad);
+    if (bad > 0) text_fmt(text + n, sizeof(text) - (size_t)n, ", %u out", bad);
     table_put_color(t, str_of(text), bad > 0 ? TERM_RED : TERM_PLAIN);
 }
 
@@ -115,6 +117,22 @@ static void show_amount(struct strbuf *b, const char *key, const struct node_vie
     strbuf_fmt(b, ", %lld of %lld GPU\n", (long long)v->used.gpu, (long long)v->capacity.gpu);
 }
 
+/* ", quarantined since 2026-01-31 09:30 (Xid 79)"; nothing of a healthy one. */
+static void show_health(const struct device_view *d, struct strbuf *b)
+{
+    if (d->health == DEVICE_HEALTHY) return;
+    strbuf_fmt(b, ", %s", wire_name_of(names_device_health, (int32_t)d->health));
+    if (d->since_ms > 0) {
+        char when[WIRE_TIME_TEXT];
+        wire_time_format(d->since_ms, when);
+        strbuf_fmt(b, " since %s", when);
+    }
+    if (d->why[0] == '\0') return;
+    strbuf_puts(b, " (");
+    term_safe(b, str_of(d->why));
+    strbuf_putc(b, ')');
+}
+
 static void show_node(const void *object, struct strbuf *b)
 {
     const struct node_view *v = object;
@@ -144,9 +162,11 @@ static void show_node(const void *object, struct strbuf *b)
         strbuf_puts(b, ", ");
         fmt_bytes(b, d->mem_bytes);
         bool says_so = strstr(d->model, "simulated") != NULL;
-        strbuf_fmt(b, "%s%s%s%s\n", d->simulated && !says_so ? ", simulated" : "",
-                   d->healthy ? "" : ", unhealthy", d->session[0] ? ", held by " : ", free",
-                   d->session);
+        if (d->simulated && !says_so) strbuf_puts(b, ", simulated");
+        show_health(d, b);
+        if (d->session[0]) strbuf_fmt(b, ", held by %s", d->session);
+        else if (d->health == DEVICE_HEALTHY) strbuf_puts(b, ", free");
+        strbuf_putc(b, '\n');
     }
 }
 

@@ -51,6 +51,8 @@ static bool texts_sane(const struct node *n)
         if (!terminated(dev->uuid, sizeof(dev->uuid))) return false;
         if (!terminated(dev->model, sizeof(dev->model)) || dev->mem_bytes < 0) return false;
         if (dev->numa > NODE_NUMA_MAX) return false;
+        if (!terminated(dev->pci, sizeof(dev->pci)) || dev->since_ms < 0) return false;
+        if (!terminated(dev->why, sizeof(dev->why)) || dev->health >= DEVICE_HEALTHS) return false;
     }
     return terminated(n->boot_id, sizeof(n->boot_id)) &&
            terminated(n->data_addr, sizeof(n->data_addr)) &&
@@ -113,11 +115,14 @@ static void describe(struct node *n, const struct node *in)
         struct device *to = &n->devices[i];
         const struct device *from = &in->devices[i];
         *to = (struct device){.mem_bytes = from->mem_bytes,
-                              .healthy = from->healthy,
+                              .since_ms = from->since_ms,
+                              .health = from->health,
                               .simulated = from->simulated,
                               .numa = from->numa};
         copy_text(to->uuid, sizeof(to->uuid), from->uuid);
         copy_text(to->model, sizeof(to->model), from->model);
+        copy_text(to->pci, sizeof(to->pci), from->pci);
+        copy_text(to->why, sizeof(to->why), from->why);
     }
     copy_text(n->links, sizeof(n->links), in->links);
     copy_text(n->boot_id, sizeof(n->boot_id), in->boot_id);
@@ -130,23 +135,11 @@ static void describe(struct node *n, const struct node *in)
     CHECK(sane);
 }
 
-static bool same_devices(const struct node *a, const struct node *b)
-{
-    if (a->n_devices != b->n_devices) return false;
-    for (uint32_t i = 0; i < a->n_devices; i++) {
-        const struct device *x = &a->devices[i], *y = &b->devices[i];
-        if (x->mem_bytes != y->mem_bytes || x->healthy != y->healthy) return false;
-        if (x->numa != y->numa) return false;
-        if (x->simulated != y->simulated || strcmp(x->uuid, y->uuid) != 0) return false;
-        if (strcmp(x->model, y->model) != 0) return false;
-    }
-    return strcmp(a->links, b->links) == 0;
-}
-
 static bool same_node(const struct node *a, const struct node *b)
 {
     return a->group == b->group && a->epoch == b->epoch &&
-           memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 && same_devices(a, b) &&
+           memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 &&
+           node_same_devices(a, b) &&
            strcmp(a->boot_id, b->boot_id) == 0 && strcmp(a->data_addr, b->data_addr) == 0 &&
            strcmp(a->version, b->version) == 0 && strcmp(a->facts, b->facts) == 0 &&
            strcmp(a->labels, b->labels) == 0 && strcmp(a->arch, b->arch) == 0;

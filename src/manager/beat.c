@@ -352,29 +352,18 @@ static bool info_to_node(const struct world *w, const struct sync_request *rq, s
             err_field(err, "info.devices");
             return false;
         }
-        fits = TEXT_SET(to->uuid, str_of(d->uuid)) && TEXT_SET(to->model, str_of(d->model));
+        fits = TEXT_SET(to->uuid, str_of(d->uuid)) && TEXT_SET(to->model, str_of(d->model)) &&
+               TEXT_SET(to->pci, str_of(d->pci)) && TEXT_SET(to->why, str_of(d->why));
         CHECK(fits);
         to->mem_bytes = d->mem_bytes;
-        to->healthy = d->healthy;
+        to->since_ms = d->since_ms;
+        to->health = d->health;
         to->simulated = d->simulated;
         to->numa = d->numa;
     }
     fits = TEXT_SET(n->links, str_of(in->links));
     CHECK(fits);
     return true;
-}
-
-static bool same_devices(const struct node *a, const struct node *b)
-{
-    if (a->n_devices != b->n_devices) return false;
-    for (uint32_t i = 0; i < a->n_devices; i++) {
-        const struct device *x = &a->devices[i], *y = &b->devices[i];
-        if (strcmp(x->uuid, y->uuid) != 0 || strcmp(x->model, y->model) != 0 ||
-            x->mem_bytes != y->mem_bytes || x->healthy != y->healthy ||
-            x->simulated != y->simulated || x->numa != y->numa)
-            return false;
-    }
-    return strcmp(a->links, b->links) == 0;
 }
 
 static bool same_node(const struct node *a, const struct node *b)
@@ -384,7 +373,7 @@ static bool same_node(const struct node *a, const struct node *b)
            strcmp(a->boot_id, b->boot_id) == 0 && strcmp(a->data_addr, b->data_addr) == 0 &&
            strcmp(a->version, b->version) == 0 && strcmp(a->facts, b->facts) == 0 &&
            strcmp(a->labels, b->labels) == 0 && strcmp(a->arch, b->arch) == 0 &&
-           same_devices(a, b);
+           node_same_devices(a, b);
 }
 
 /* The node is in the world and is as it says; false: refused, and answered. */

@@ -208,7 +208,10 @@ static void view_devices(const struct world *w, uint32_t user, const struct node
         TEXT_CLIP(dv->uuid, str_of(d->uuid));
         TEXT_CLIP(dv->model, str_of(d->model));
         dv->mem_bytes = d->mem_bytes;
-        dv->healthy = d->healthy;
+        TEXT_CLIP(dv->pci, str_of(d->pci));
+        TEXT_CLIP(dv->why, str_of(d->why));
+        dv->health = d->health;
+        dv->since_ms = d->since_ms;
         dv->simulated = d->simulated;
         if (d->simulated) v->simulated = true;
         if (d->numa) text_fmt(dv->numa, sizeof(dv->numa), "%u", d->numa - 1);

@@ -336,7 +336,8 @@ static void on_join(struct cluster *c, const struct letter *letter)
     n->n_devices = m->n_devices;
     for (uint32_t i = 0; i < n->n_devices; i++) {
         text_fmt(n->devices[i].uuid, sizeof(n->devices[i].uuid), "sim-%u-%u", m->index, i);
-        n->devices[i].healthy = n->devices[i].simulated = true;
+        n->devices[i].health = DEVICE_HEALTHY;
+        n->devices[i].simulated = true;
     }
     linkmap_clear(n->links, n->n_devices); /* bridged in pairs */
     for (uint32_t i = 1; i < n->n_devices; i += 2) linkmap_set(n->links, i - 1, i, LINK_DIRECT1);

@@ -46,6 +46,11 @@ static const char *const migrations[] = {
     "CREATE INDEX idem_age ON idem(wall_ms);",
     /* 2 */
     "CREATE TABLE reservation(id INTEGER PRIMARY KEY, doc TEXT NOT NULL);",
+    /* 3: a device's health is a word */
+    "UPDATE node SET doc = json_set(doc, '$.devices', (SELECT json_group_array(json_remove("
+    " CASE WHEN json_extract(d.value, '$.healthy') THEN json_set(d.value, '$.health', 'healthy')"
+    " ELSE d.value END, '$.healthy')) FROM json_each(doc, '$.devices') AS d))"
+    " WHERE json_type(doc, '$.devices') = 'array';",
 };
 
 uint32_t schema_version(void) { return ARRAY_LEN(migrations); }

@@ -95,6 +95,12 @@ const struct wire_name names_history[] = {
     {HISTORY_UNRESERVED, "reservation.gone"},
     END,
 };
+const struct wire_name names_device_health[] = {
+    {DEVICE_UNREADABLE, "unreadable"}, {DEVICE_HEALTHY, "healthy"},
+    {DEVICE_SUSPECT, "suspect"},       {DEVICE_QUARANTINED, "quarantined"},
+    {DEVICE_RECOVERING, "recovering"}, {DEVICE_GONE, "gone"},
+    END,
+};
 const struct wire_name names_why_kind[] = {
     {WHY_NONE, "none"},         {WHY_PLACED, "placed"},     {WHY_WAITING, "waiting"},
     {WHY_OVER_QUOTA, "over_quota"}, {WHY_NO_CAPACITY, "no_capacity"},

@@ -141,8 +141,12 @@ struct session_view {
 struct device_view {
     uint32_t index;
     char uuid[48], model[32];
+    char pci[16];
     int64_t mem_bytes;
-    bool healthy, simulated;
+    enum device_health health;
+    char why[40];                /* it is not healthy ... */
+    int64_t since_ms;            /* ... and since when: wall clock, 0: it is */
+    bool simulated;
     char numa[8];                /* its NUMA node, or "": not known */
     struct wire_texts links;     /* to each device of the node, as nvidia-smi calls it; or none */
     char session[24];            /* that holds it, or "" */

@@ -139,7 +139,10 @@ static const struct wire_field device_fields[] = {
     WIRE_F_TEXT(struct device, uuid, "uuid", .flags = WIRE_REQUIRED),
     WIRE_F_TEXT(struct device, model, "model", OMIT),
     WIRE_F_I64(struct device, mem_bytes, "mem_bytes", OMIT),
-    WIRE_F_BOOL(struct device, healthy, "healthy", OMIT),
+    WIRE_F_TEXT(struct device, pci, "pci", OMIT),
+    WIRE_F_ENUM(struct device, health, "health", names_device_health, OMIT),
+    WIRE_F_TEXT(struct device, why, "why", OMIT),
+    WIRE_F_I64(struct device, since_ms, "since_ms", OMIT, .min = 0, .max = INT64_MAX),
     WIRE_F_BOOL(struct device, simulated, "simulated", OMIT),
     WIRE_F_U32(struct device, numa, "numa_from_1", OMIT, .min = 0, .max = NODE_NUMA_MAX),
 };

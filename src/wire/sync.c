@@ -11,7 +11,10 @@ static const struct wire_field device_fields[] = {
     WIRE_F_TEXT(struct sync_device, uuid, "uuid", NEED),
     WIRE_F_TEXT(struct sync_device, model, "model", NEED),
     WIRE_F_I64(struct sync_device, mem_bytes, "mem_bytes", NEED, .min = 0, .max = SLOT_MAX),
-    WIRE_F_BOOL(struct sync_device, healthy, "healthy", NEED),
+    WIRE_F_TEXT(struct sync_device, pci, "pci", OMIT),
+    WIRE_F_ENUM(struct sync_device, health, "health", names_device_health, NEED),
+    WIRE_F_TEXT(struct sync_device, why, "why", OMIT),
+    WIRE_F_I64(struct sync_device, since_ms, "since_ms", OMIT, .min = 0, .max = INT64_MAX),
     WIRE_F_BOOL(struct sync_device, simulated, "simulated", OMIT),
     WIRE_F_U32(struct sync_device, numa, "numa_from_1", OMIT, .min = 0, .max = NODE_NUMA_MAX),
 };

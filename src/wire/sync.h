@@ -17,9 +17,12 @@
 
 struct sync_device {
     uint32_t index;
-    char uuid[48], model[32];
+    char uuid[48], model[32], pci[16];
     int64_t mem_bytes;
-    bool healthy, simulated;
+    enum device_health health;
+    char why[40];     /* it is not healthy */
+    int64_t since_ms; /* wall clock: not healthy since then */
+    bool simulated;
     uint32_t numa; /* NUMA node + 1; 0: not known */
 };
 struct sync_info {

@@ -103,8 +103,10 @@ static void dump_node(const struct node *n, struct strbuf *out)
         strbuf_fmt(out, "device %u.%u", n->id, i);
         put_text(out, "uuid", d->uuid);
         put_text(out, "model", d->model);
-        strbuf_fmt(out, " mem=%lld healthy=%d simulated=%d", (long long)d->mem_bytes, d->healthy,
-                   d->simulated);
+        put_text(out, "pci", d->pci);
+        put_text(out, "why", d->why);
+        strbuf_fmt(out, " mem=%lld health=%s since=%lld simulated=%d", (long long)d->mem_bytes,
+                   device_health_name(d->health), (long long)d->since_ms, d->simulated);
         if (d->numa) strbuf_fmt(out, " numa=%u", d->numa - 1);
         strbuf_putc(out, '\n');
     }

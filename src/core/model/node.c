@@ -8,6 +8,19 @@
 #include "base/check.h"
 #include "core/model/world.h"
 
+static const char *const HEALTH_NAMES[] = {
+    [DEVICE_UNREADABLE] = "unreadable", [DEVICE_HEALTHY] = "healthy",
+    [DEVICE_SUSPECT] = "suspect",       [DEVICE_QUARANTINED] = "quarantined",
+    [DEVICE_RECOVERING] = "recovering", [DEVICE_GONE] = "gone",
+};
+_Static_assert(ARRAY_LEN(HEALTH_NAMES) == DEVICE_HEALTHS, "one name a state");
+
+const char *device_health_name(enum device_health h)
+{
+    CHECK(h < DEVICE_HEALTHS);
+    return HEALTH_NAMES[h];
+}
+
 uint32_t node_all_devices(uint32_t n_devices)
 {
     CHECK(n_devices <= NODE_DEVICES_MAX);
@@ -19,7 +32,7 @@ uint32_t node_healthy_devices(const struct node *n)
     uint32_t healthy = 0;
     CHECK(n->n_devices <= NODE_DEVICES_MAX);
     for (uint32_t i = 0; i < n->n_devices; i++) {
-        if (n->devices[i].healthy) healthy |= UINT32_C(1) << i;
+        if (n->devices[i].health == DEVICE_HEALTHY) healthy |= UINT32_C(1) << i;
     }
     return healthy;
 }
@@ -32,6 +45,23 @@ uint32_t node_givable_devices(const struct node *n)
 uint32_t node_free_devices(const struct node *n)
 {
     return node_givable_devices(n) & ~n->used_devices;
+}
+
+static bool same_device(const struct device *a, const struct device *b)
+{
+    return a->mem_bytes == b->mem_bytes && a->health == b->health && a->since_ms == b->since_ms &&
+           a->simulated == b->simulated && a->numa == b->numa && strcmp(a->uuid, b->uuid) == 0 &&
+           strcmp(a->model, b->model) == 0 && strcmp(a->pci, b->pci) == 0 &&
+           strcmp(a->why, b->why) == 0;
+}
+
+bool node_same_devices(const struct node *a, const struct node *b)
+{
+    if (a->n_devices != b->n_devices) return false;
+    for (uint32_t i = 0; i < a->n_devices; i++) {
+        if (!same_device(&a->devices[i], &b->devices[i])) return false;
+    }
+    return strcmp(a->links, b->links) == 0;
 }
 
 bool node_usable(const struct node *n)

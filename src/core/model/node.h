@@ -14,11 +14,26 @@
 #define NODE_UNREACHABLE_MS 15000
 #define NODE_LOST_MS (24 * 60 * 60 * INT64_C(1000))
 
+/* What a device's agent says of it; only a healthy one is given.  docs/spec/node.md */
+enum device_health {
+    DEVICE_UNREADABLE = 0, /* nobody could look: neither gone nor healthy */
+    DEVICE_HEALTHY,
+    DEVICE_SUSPECT,        /* something is wrong, nothing known to be dangerous */
+    DEVICE_QUARANTINED,    /* out until a reset, an operator or a passed test */
+    DEVICE_RECOVERING,     /* to be reset once nobody holds it */
+    DEVICE_GONE,           /* the machine no longer has it; its index stays its own */
+    DEVICE_HEALTHS
+};
+const char *device_health_name(enum device_health h); /* "healthy", ... */
+
 struct device {
     char uuid[48];
     char model[32];
+    char pci[16];     /* "0000:3b:00.0", or "" */
+    char why[40];     /* it is not healthy: "Xid 79" */
     int64_t mem_bytes;
-    bool healthy;
+    int64_t since_ms; /* wall clock of its agent: not healthy since then */
+    enum device_health health;
     bool simulated; /* says so wherever it is shown */
     uint32_t numa;  /* its NUMA node + 1; 0: not known */
 };
@@ -84,6 +99,8 @@ uint32_t node_givable_devices(const struct node *n);
 uint32_t node_free_devices(const struct node *n);
 /* All devices, healthy or not, given or not. */
 uint32_t node_all_devices(uint32_t n_devices);
+/* Whether both say the same of all their devices. */
+bool node_same_devices(const struct node *a, const struct node *b);
 /* True when new work may be placed here at all. */
 bool node_usable(const struct node *n);
 

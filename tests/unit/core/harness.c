@@ -330,7 +330,8 @@ static struct node described(const char *name, int64_t cpu, int64_t gib, int64_t
     text_fmt(n.labels, sizeof(n.labels), "rack=%d", name[strlen(name) - 1] % 2);
     for (uint32_t i = 0; i < n.n_devices; i++) {
         text_fmt(n.devices[i].uuid, sizeof(n.devices[i].uuid), "%s-gpu%u", name, i);
-        n.devices[i].healthy = n.devices[i].simulated = true;
+        n.devices[i].health = DEVICE_HEALTHY;
+        n.devices[i].simulated = true;
     }
     return n;
 }

@@ -226,7 +226,9 @@ static struct node random_node(struct rng *r, uint32_t id, bool alike)
     for (uint32_t i = 0; i < n.n_devices; i++) {
         bool odd = rng_below(r, 40) == 0;
         TEXT_SET(n.devices[i].model, str_of(odd ? "odd" : model));
-        n.devices[i].healthy = rng_below(r, 50) > 0;
+        n.devices[i].health =
+            rng_below(r, 50) > 0 ? DEVICE_HEALTHY
+                                 : (enum device_health)rng_below(r, DEVICE_HEALTHS);
     }
     n.capacity = lab_slots(alike ? 64 : 8 << rng_below(r, 4), alike ? 256 : 16 << rng_below(r, 4),
                            n.n_devices);
@@ -376,7 +378,10 @@ static void disturb(struct rng *r, struct world *w)
     case 2: say(r, n); break;
     case 3: n->group = 3 - n->group; break;
     case 4:
-        if (n->n_devices > 0) n->devices[0].healthy = !n->devices[0].healthy;
+        if (n->n_devices > 0) {
+            n->devices[0].health =
+                n->devices[0].health == DEVICE_HEALTHY ? DEVICE_QUARANTINED : DEVICE_HEALTHY;
+        }
         break;
     case 5:
         if (n->first_alloc == MAP_NONE) n->name[0] = '\0';

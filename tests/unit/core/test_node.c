@@ -118,7 +118,7 @@ static void joining_again_unchanged_is_silent(void **state)
     ev.u.join.node = *world_node(l->w, 1);
     assert_int_equal(lab_step(l, &ev), VERDICT_OK);
     assert_int_equal(l->fx.changes.n, 0);
-    ev.u.join.node.devices[0].healthy = false;
+    ev.u.join.node.devices[0].health = DEVICE_QUARANTINED;
     assert_int_equal(lab_step(l, &ev), VERDICT_OK);
     assert_int_equal(lab_changes(l, CHANGE_NODE), 1);
     assert_int_equal(lab_changes(l, CHANGE_HISTORY), 0); /* no new life of the agent */

@@ -14,7 +14,7 @@ static uint32_t join(struct lab *l, const char *name, const char *model, const c
     for (uint32_t i = 0; i < n->n_devices; i++) {
         text_fmt(n->devices[i].uuid, sizeof(n->devices[i].uuid), "%s-%u", name, i);
         assert_true(TEXT_SET(n->devices[i].model, str_of(model)));
-        n->devices[i].healthy = true;
+        n->devices[i].health = DEVICE_HEALTHY;
     }
     TEXT_SET(n->labels, str_of(labels));
     TEXT_SET(n->arch, str_of(arch));

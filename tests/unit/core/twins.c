@@ -65,7 +65,7 @@ static void join(struct twins *t, uint32_t i)
     n->group = 1 + i % t->n_groups;
     n->n_devices = (uint32_t)devices[below(t, 4)];
     n->capacity = lab_slots(4 + (int64_t)below(t, 3) * 4, 64, n->n_devices);
-    for (uint32_t d = 0; d < n->n_devices; d++) n->devices[d].healthy = true;
+    for (uint32_t d = 0; d < n->n_devices; d++) n->devices[d].health = DEVICE_HEALTHY;
     if (below(t, 3) > 0) links_of(t, n);
     text_fmt(n->name, sizeof(n->name), "n%u", i + 1);
     twins_step(t, ev);

@@ -105,7 +105,8 @@ struct event rig_join(const char *name, uint32_t gpus)
         text_fmt(n->devices[i].uuid, sizeof(n->devices[i].uuid), "gpu-%s-%u", name, i);
         TEXT_CLIP(n->devices[i].model, STR("h100"));
         n->devices[i].mem_bytes = INT64_C(80) << 30;
-        n->devices[i].healthy = n->devices[i].simulated = true;
+        n->devices[i].health = DEVICE_HEALTHY;
+        n->devices[i].simulated = true;
     }
     TEXT_CLIP(n->boot_id, STR("boot"));
     TEXT_CLIP(n->data_addr, STR("127.0.0.1:7413"));

@@ -167,6 +167,29 @@ static void a_backup_is_the_same_world(void **state)
     rig_done(&r);
 }
 
+/* Before schema 3 a device was healthy, or said nothing. */
+static void health_of_older_rows_is_kept(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r);
+    rig_open(&r);
+    struct event ev = rig_join("n1", 3);
+    ev.u.join.node.devices[1].health = DEVICE_UNREADABLE;
+    OK(&r, rig_step(&r, &ev));
+    ev = rig_join("n2", 0);
+    OK(&r, rig_step(&r, &ev));
+    AUTO_FREE char *before = rig_dump(&r);
+    rig_close(&r);
+    tamper(&r, "UPDATE node SET doc ="
+               " replace(doc, '\"health\":\"healthy\"', '\"healthy\":true')");
+    tamper(&r, "DELETE FROM migration WHERE version >= 3");
+    rig_open(&r);
+    AUTO_FREE char *after = rig_dump(&r);
+    assert_string_equal(before, after);
+    rig_done(&r);
+}
+
 /* A world with something of everything, then one row spoilt. */
 static void a_spoilt_row_is_named(void **state)
 {
@@ -254,6 +277,7 @@ int main(void)
         cmocka_unit_test(a_missing_directory_is_said),
         cmocka_unit_test(a_restored_store_is_a_new_incarnation),
         cmocka_unit_test(a_backup_is_the_same_world),
+        cmocka_unit_test(health_of_older_rows_is_kept),
         cmocka_unit_test(a_spoilt_row_is_named),
         cmocka_unit_test(the_log_stays_bounded),
     };
