@@ -6,6 +6,7 @@
 #include "agent/main.h"
 #include "base/fds.h"
 #include "manager/main.h"
+#include "probe/main.h"
 #include "programs/dev.h"
 #include "proxy/main.h"
 
@@ -15,6 +16,7 @@ static const char usage[] =
     "  agent     runs containers; one on each machine\n"
     "  proxy     carries people's connections to their sessions\n"
     "  dev       all of them on this machine; `dev stop` ends them\n"
+    "  probe     reads this machine's GPUs; an agent runs it, `probe --once` shows them\n"
     "  version   version of this program\n"
     "  help      this text\n\n"
     "Examples:\n"
@@ -44,6 +46,7 @@ static const struct {
     {"manager", "rotad manager", manager_main},
     {"agent", "rotad agent", agent_main},
     {"proxy", "rotad proxy", proxy_main},
+    {"probe", "rotad probe", probe_main},
     {"dev", "rotad dev", dev_main},
     {"version", "rotad version", say_version},
     {"--version", "rotad version", say_version},
