@@ -5,6 +5,7 @@
 
 #include "base/fmt.h"
 #include "cli/account.h"
+#include "cli/cluster.h"
 #include "cli/args.h"
 #include "cli/list.h"
 #include "cli/say.h"
@@ -215,6 +216,7 @@ int verb_admin(int argc, char **argv)
         {"project", "ls, add, set: what they work on together", account_project},
         {"domain", "ls, add, set: what holds users and projects", account_domain},
         {"token", "create, ls, revoke: what opens the cluster to a user", account_token},
+        {"silence", "accept: many machines are silent, and down indeed", cluster_silence},
         {"snapshot", "the world as JSON, for `rota sim queue`", admin_snapshot},
         {NULL, NULL, NULL},
     };

@@ -115,6 +115,7 @@ static void show(const void *object, struct strbuf *b)
     time_line(b, "interactive limit", v->time_limit_interactive_ms);
     time_line(b, "service limit", v->time_limit_service_ms);
     time_line(b, "longest", v->time_max_ms);
+    time_line(b, "fence after", v->fence_after_ms);
     line(b, "projects");
     projects_text(v, b);
     strbuf_putc(b, '\n');
@@ -139,7 +140,7 @@ static int group_show(int argc, char **argv)
 
 enum {
     KEY_ORDER = 300, KEY_BLOCKED, KEY_STRATEGY, KEY_PREEMPT, KEY_MODE, KEY_SCOPE, KEY_VICTIMS,
-    KEY_BATCH, KEY_INTERACTIVE, KEY_SERVICE, KEY_LONGEST, KEY_UNDATED, KEY_MIN_RUNTIME,
+    KEY_BATCH, KEY_INTERACTIVE, KEY_SERVICE, KEY_LONGEST, KEY_UNDATED, KEY_MIN_RUNTIME, KEY_FENCE,
     KEY_RESERVE, KEY_TESTS, KEY_LOWER_AFTER, KEY_LOWER_BY, KEY_PROJECT,
 };
 
@@ -161,6 +162,8 @@ static const struct argp_option set_options[] = {
     {"interactive-limit", KEY_INTERACTIVE, "TIME", 0, "The same for interactive ones", 2},
     {"service-limit", KEY_SERVICE, "TIME", 0, "The same for services", 2},
     {"longest", KEY_LONGEST, "TIME", 0, "The most that a session may ask for; 0: no bound", 2},
+    {"fence-after", KEY_FENCE, "TIME", 0,
+     "Cut off for so long, what is to run again elsewhere has ended (10m)", 2},
     {"reserve-depth", KEY_RESERVE, "N|all", 0, "backfill: how many get promised room", 3},
     {"test-depth", KEY_TESTS, "N", 0, "backfill: searches a pass for those behind", 3},
     {"undated-after", KEY_UNDATED, "TIME", 0,
@@ -206,6 +209,7 @@ static const struct { int key; size_t at; } times[] = {
     {KEY_INTERACTIVE, offsetof(struct group_request, time_limit_interactive_ms)},
     {KEY_SERVICE, offsetof(struct group_request, time_limit_service_ms)},
     {KEY_LONGEST, offsetof(struct group_request, time_max_ms)},
+    {KEY_FENCE, offsetof(struct group_request, fence_after_ms)},
     {KEY_UNDATED, offsetof(struct group_request, undated_ms)},
     {KEY_MIN_RUNTIME, offsetof(struct group_request, preempt.min_runtime_ms)},
 };

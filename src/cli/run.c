@@ -17,8 +17,8 @@ enum {
     KEY_ONE_NODE, KEY_TIME, KEY_PRIORITY, KEY_WORKDIR, KEY_IMAGE, KEY_DISK, KEY_KIND, KEY_GRACE,
     KEY_PENDING, KEY_IMPOSSIBLE, KEY_KEEP_GANG, KEY_LABEL,
     KEY_GPU_MODEL, KEY_ARCH, KEY_NODE, KEY_PREFER, KEY_STRATEGY, KEY_NODE_LABEL,
-    KEY_ARRAY, KEY_BEGIN, KEY_HOLD, KEY_PREEMPTIBLE, KEY_RESTARTS, KEY_AFTER, KEY_KEY,
-    KEY_CHECK,
+    KEY_ARRAY, KEY_BEGIN, KEY_HOLD, KEY_PREEMPTIBLE, KEY_DISCONNECT, KEY_RESTARTS, KEY_AFTER,
+    KEY_KEY, KEY_CHECK,
 };
 
 struct run_args {
@@ -82,6 +82,9 @@ static const struct argp_option options[] = {
     {"hold", KEY_HOLD, 0, 0, "Wait until `rota release`", 0},
     {"preemptible", KEY_PREEMPTIBLE, "yes|no", 0,
      "May it have to make room?  (default: batch yes, others no)", 0},
+    {"on-disconnect", KEY_DISCONNECT, "keep|requeue", 0,
+     "Its machine is cut off: keep what runs there (default), or let it end there and run "
+     "again elsewhere", 0},
     {"restarts", KEY_RESTARTS, "N", 0, "Start it again after a failure, N times at most", 0},
     {"keep-gang", KEY_KEEP_GANG, 0, 0, "One container's failure does not stop the others", 0},
     {"label", KEY_LABEL, "NAME=VALUE", 0, "Note something on the session", 0},
@@ -308,11 +311,23 @@ static int apply_begin(struct run_args *a, struct err *err)
                "2026-12-01T18:00:00Z");
 }
 
+static int apply_disconnect(struct run_args *a, struct err *err)
+{
+    const char *v = given(a, KEY_DISCONNECT);
+    int32_t choice = 0;
+    if (!v) return 0;
+    if (!wire_name_find(names_on_disconnect, str_of(v), &choice))
+        return bad(err, "on-disconnect", v, "keep or requeue");
+    a->spec.on_disconnect = (enum on_disconnect)choice;
+    return 0;
+}
+
 static int apply_turn(struct run_args *a, struct err *err)
 {
     struct session_spec *s = &a->spec;
     int rc = apply_text(a, KEY_ARRAY, "array", s->array, sizeof(s->array), err);
     if (rc == 0) rc = apply_begin(a, err);
+    if (rc == 0) rc = apply_disconnect(a, err);
     if (given(a, KEY_HOLD)) s->hold = true;
     const char *v = given(a, KEY_PREEMPTIBLE);
     int32_t choice = 0;

@@ -14,6 +14,7 @@ struct draft {
     const struct event *ev;
     struct effects *out;
     uint32_t actor; /* who caused what happens now; 0: nobody, it followed */
+    bool counted_silent, many_silent; /* whether nodes fell silent together, once a step */
     VEC(struct draft_end) ended; /* sessions, for those that depend on them */
     VEC(struct member_end) ends; /* of rows whose containers are proved gone */
     VEC(uint32_t) sessions, allocs, nodes, groups; /* slots and indexes, with doubles */

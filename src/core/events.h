@@ -34,6 +34,10 @@ void on_reservations_due(struct draft *d);
 /* Fires what is due. */
 void on_time(struct draft *d);
 
+/* It has not spoken for a while: told, and released what has ended by itself. */
+void on_silence(struct draft *d, struct node *n);
+void on_silence_accept(struct draft *d);
+void on_fenced(struct draft *d);
 /* The node spoke. */
 void on_node_heard(struct draft *d, struct node *n);
 /* Nobody will prove its containers gone any more: its sessions end as lost. */

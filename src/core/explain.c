@@ -277,6 +277,25 @@ static void explain_pending(const struct world *w, const struct session *s, stru
     else explain_room(w, s, why);
 }
 
+/* What becomes of it when one of its nodes is silent. */
+static void explain_silence(const struct world *w, const struct session *s, struct why *why)
+{
+    const struct node *longest = NULL;
+    for (struct alloc *a = world_allocs_of_session(w, s); a; a = world_next_of_session(w, a)) {
+        const struct node *n = world_node(w, a->node);
+        CHECK(n != NULL);
+        if (!n->unreachable || (longest && longest->heard_ms <= n->heard_ms)) continue;
+        longest = n;
+    }
+    if (!longest) return;
+    why->silent_node = longest->id;
+    why->heard_ms = longest->heard_ms;
+    why->silence = silence_judge(w, longest, s, s->fence_ms > 0 && silence_of_many(w));
+    if (s->fence_ms == 0) return;
+    why->fence_end_ms = silence_end_ms(longest, s);
+    why->release_ms = silence_release_ms(longest, s);
+}
+
 void explain_session(const struct world *w, const struct session *s, struct why *ret)
 {
     struct why why = {.since_ms = s->since_ms};
@@ -292,6 +311,7 @@ void explain_session(const struct world *w, const struct session *s, struct why 
     case SESSION_ENDED: why.kind = WHY_NONE; break;
     case SESSION_STATES: UNREACHABLE();
     }
+    if (s->state != SESSION_PENDING && world_session(w, s->id) == s) explain_silence(w, s, &why);
     *ret = why;
 }
 

@@ -6,6 +6,7 @@
 #define CORE_EXPLAIN_H
 
 #include "base/strbuf.h"
+#include "core/model/silence.h"
 #include "core/model/wait.h"
 #include "core/model/world.h"
 #include "core/sched/forecast.h"
@@ -62,6 +63,10 @@ struct why {
      * what the nearest node has free beside the members before it, what lacks. */
     struct slots asked, free, missing;
     int64_t since_ms;        /* core time since when */
+    /* The node of its own that has been silent for longest; 0: none is. */
+    uint32_t silent_node;
+    enum silence_verdict silence;
+    int64_t heard_ms, fence_end_ms, release_ms; /* the last two if it asked for a fence */
     struct forecast expected; /* kind NONE until somebody fills it */
 };
 

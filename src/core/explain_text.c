@@ -412,6 +412,45 @@ void explain_expected_text(const struct world *w, const struct session *s, const
     UNREACHABLE();
 }
 
+/* ---- a silent node */
+
+/* "; node n3 is silent for 2 min: its container ends by itself in 8 min, it waits again 1 min
+ * later": what is to come is said as of now. */
+static void put_silence(const struct world *w, const struct why *why, struct strbuf *out)
+{
+    const struct node *n = world_node(w, why->silent_node);
+    CHECK(n != NULL);
+    strbuf_fmt(out, "; node %s is silent for ", n->name);
+    fmt_duration(out, w->now_ms - why->heard_ms);
+    strbuf_puts(out, ": ");
+    switch (why->silence) {
+    case SILENCE_KEEP:
+    case SILENCE_HEARD:
+        strbuf_puts(out, "what runs there goes on, and is held until the node is back or given up");
+        return;
+    case SILENCE_WAIT:
+        if (why->fence_end_ms > w->now_ms) {
+            strbuf_puts(out, "its containers end by themselves in ");
+            put_after(w, why->fence_end_ms, out);
+        } else {
+            strbuf_puts(out, "its containers have ended by themselves");
+        }
+        strbuf_puts(out, ", it waits again in ");
+        put_after(w, why->release_ms, out);
+        return;
+    case SILENCE_MANY:
+        strbuf_puts(out, "so many nodes fell silent at once that it is held until they return or "
+                         "an operator accepts it (rota admin silence accept)");
+        return;
+    case SILENCE_COMMAND:
+        strbuf_puts(out, "it waits again once the fence command has succeeded");
+        return;
+    case SILENCE_RELEASE: strbuf_puts(out, "it waits again at once"); return;
+    case SILENCE_VERDICTS: break;
+    }
+    UNREACHABLE();
+}
+
 /* ---- all of it */
 
 static void put_pending(const struct world *w, const struct session *s, const struct why *why,
@@ -456,6 +495,7 @@ void explain_text(const struct world *w, const struct session *s, const struct w
     case WHY_KINDS: UNREACHABLE();
     }
     put_nodes(w, s, out);
+    if (why->silent_node != 0) put_silence(w, why, out);
     if (s->outcome != OUTCOME_PREEMPTED) return;
     strbuf_puts(out, ": it makes room for another");
     if (s->requeue) strbuf_puts(out, ", then it waits to run again");

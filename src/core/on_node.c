@@ -33,8 +33,13 @@ void on_node_heard(struct draft *d, struct node *n)
     n->heard = true;
     n->unreachable = false;
     n->heard_ms = w->now_ms;
+    n->fence_asked = n->fence_confirmed = false;
     if (!back && !fresh) return; /* its timer moves on by itself */
     if (back) (void)draft_node_history(d, HISTORY_NODE_BACK, n);
+    if (n->silence_accepted) {
+        n->silence_accepted = false;
+        draft_node(d, n);
+    }
     timers_arm_node(w, n, w->now_ms + NODE_UNREACHABLE_MS);
     node_refresh(w, n);
     pool_freed(w, n);

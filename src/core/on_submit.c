@@ -237,6 +237,7 @@ static struct session request_of(const struct event_submit *e)
         .pending_timeout_ms = in->pending_timeout_ms, .preemptible = in->preemptible,
         .hold = in->hold, .strategy = in->strategy, .where = in->where,
         .restart_max = in->restart_max, .start_after_ms = in->start_after_ms,
+        .fence_ms = in->fence_ms,
     };
     memcpy(s.name, in->name, sizeof(s.name));
     for (uint32_t i = 0; i < in->n_roles && i < SESSION_ROLES_MAX; i++) s.roles[i] = in->roles[i];
@@ -289,6 +290,22 @@ static bool time_fine(struct draft *d, struct session *s)
     return false;
 }
 
+/* How long its containers go on without a word is the group's to say when it is submitted:
+ * both ends must go by the same number for as long as it lives. */
+static bool fence_fine(struct draft *d, struct session *s)
+{
+    if (s->fence_ms == 0) return true;
+    if (s->kind != KIND_BATCH) {
+        draft_refuse(d, VERDICT_BAD_VALUE, "on_disconnect",
+                     "on_disconnect: only a batch session may be ended and run again when its "
+                     "node is cut off, this is a%s %s one",
+                     s->kind == KIND_INTERACTIVE ? "n" : "", session_kind_name(s->kind));
+        return false;
+    }
+    s->fence_ms = world_group(d->w, s->group)->fence_ms;
+    return true;
+}
+
 /* Limits that it could never meet, and how many may wait. */
 static bool limits_fine(struct draft *d, const struct session *s, uint32_t array_count)
 {
@@ -312,7 +329,7 @@ static bool judged(struct draft *d, struct session *req)
     if (!values_sane(d, req) || !flags_sane(d, req) || !references_known(d, req)) return false;
     if (!where_sane(d, req)) return false;
     if (!array_sane(d, req) || !name_free(d, req) || !dependencies_sane(d, req)) return false;
-    if (!group_open(d, req) || !time_fine(d, req)) return false;
+    if (!group_open(d, req) || !time_fine(d, req) || !fence_fine(d, req)) return false;
     if (!possible(d, req) || !limits_fine(d, req, d->ev->u.submit.array_count)) return false;
     if (w->n_sessions + n <= WORLD_SESSIONS_MAX) return true;
     draft_refuse(d, VERDICT_FULL, "", "there are %u sessions already", w->n_sessions);

@@ -56,35 +56,12 @@ static void session_due(struct draft *d, struct session *s)
     if (session_live(s)) timers_arm_session(w, s);
 }
 
-static void node_due(struct draft *d, struct node *n)
-{
-    struct world *w = d->w;
-    int64_t silent_ms = w->now_ms - n->heard_ms;
-    CHECK(silent_ms >= 0);
-    if (silent_ms < NODE_UNREACHABLE_MS) {
-        timers_arm_node(w, n, n->heard_ms + NODE_UNREACHABLE_MS);
-        return;
-    }
-    if (!n->unreachable) {
-        n->unreachable = true;
-        node_refresh(w, n);
-        (void)draft_node_history(d, HISTORY_NODE_UNREACHABLE, n);
-    }
-    if (silent_ms < NODE_LOST_MS) {
-        timers_arm_node(w, n, n->heard_ms + NODE_LOST_MS);
-        return;
-    }
-    char text[128]; /* from here on nothing is due until it speaks again */
-    text_fmt(text, sizeof(text), "node %s was silent for 24 hours", n->name);
-    on_node_lost(d, n, text);
-}
-
 void on_time(struct draft *d)
 {
     struct timer_due due;
     on_reservations_due(d);
     while (timers_pop(d->w, &due)) {
         if (due.session) session_due(d, due.session);
-        else node_due(d, due.node);
+        else on_silence(d, due.node);
     }
 }

@@ -12,7 +12,8 @@
 /* What the released rows of the current attempt said. */
 struct ends {
     bool main, unborn, failing; /* which of these are there */
-    struct member_end main_end, unborn_end, failing_end;
+    bool fenced; /* some ended because their node was cut off */
+    struct member_end main_end, unborn_end, failing_end, fenced_end;
     uint32_t unborn_node;
     uint32_t unborn_member, failing_member; /* the lowest, so that order does not matter */
 };
@@ -27,6 +28,11 @@ static void note_end(struct ends *ends, const struct alloc *a, const struct memb
     uint32_t member = a->ref.member;
     CHECK(alloc_ended(a));
     CHECK(!a->revoked);
+    if (end->fenced) {
+        ends->fenced = true;
+        ends->fenced_end = *end;
+        return;
+    }
     if (a->phase == MEMBER_FAILED && (!ends->unborn || member < ends->unborn_member)) {
         ends->unborn = true;
         ends->unborn_member = member;
@@ -83,6 +89,19 @@ static void finish(struct draft *d, struct session *s, const struct member_end *
     transition_finish(d, s, outcome, end->detail);
 }
 
+/* No fault of its own: all of it waits again, at its place.  One that did not ask for it has
+ * failed: its node does what nobody wanted. */
+static void cut_off(struct draft *d, struct session *s, const struct member_end *end)
+{
+    if (s->fence_ms == 0) {
+        finish(d, s, end);
+        return;
+    }
+    ends_put(d->w, s, end);
+    s->requeue = true;
+    transition_finish(d, s, OUTCOME_LOST, end->detail);
+}
+
 /* The cause of the stop stands whatever the code; the main member's end is kept. */
 static void settle_stopping(struct draft *d, struct session *s, const struct ends *ends)
 {
@@ -136,9 +155,12 @@ void settle_session(struct draft *d, struct session *s)
     if (s->state == SESSION_STOPPING) {
         settle_stopping(d, s, &ends);
     } else if (session_row(s->state)->holds != HOLDS_DEVICES) {
-        CHECK(!ends.main && !ends.failing); /* only rows of attempts that are over */
+        /* Only rows of attempts that are over. */
+        CHECK(!ends.main && !ends.failing && !ends.fenced);
     } else if (ends.main) {
         finish(d, s, &ends.main_end);
+    } else if (ends.fenced) {
+        cut_off(d, s, &ends.fenced_end);
     } else if (ends.unborn && s->state < SESSION_RUNNING) {
         bool said = !ends.unborn_end.fatal && !ends.unborn_end.vanished;
         if (said) blame_node(d, s, ends.unborn_node);

@@ -47,6 +47,8 @@ static const char *const HISTORY_NAMES[] = {
     [HISTORY_ACCOUNT] = "account.changed",
     [HISTORY_RESERVED] = "reservation.made",
     [HISTORY_UNRESERVED] = "reservation.gone",
+    [HISTORY_SILENCE_ACCEPTED] = "silence.accepted",
+    [HISTORY_NODE_FENCED] = "node.fenced",
     [HISTORY_UPDATED] = "session.updated",
 };
 _Static_assert(ARRAY_LEN(HISTORY_NAMES) == HISTORY_KINDS, "one name a kind");
@@ -83,6 +85,8 @@ static void dispatch(struct draft *d)
     case EVENT_RESERVE: on_reserve(d); return;
     case EVENT_UNRESERVE: on_unreserve(d); return;
     case EVENT_REQUEUE: on_requeue(d); return;
+    case EVENT_SILENCE_ACCEPT: on_silence_accept(d); return;
+    case EVENT_NODE_FENCED: on_fenced(d); return;
     case EVENT_KINDS: break;
     }
     UNREACHABLE();
@@ -118,6 +122,7 @@ void effects_reset(struct effects *out)
     out->node = 0;
     out->account = 0;
     out->reservation = 0;
+    out->accepted = 0;
     VEC_CLEAR(&out->changes);
     VEC_CLEAR(&out->nodes);
     out->more = false;

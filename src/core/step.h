@@ -29,6 +29,8 @@ enum event_kind {
     EVENT_RESERVE,     /* devices are kept for somebody in a window of time */
     EVENT_UNRESERVE,
     EVENT_REQUEUE,   /* a person sends a session back to its place in the queue */
+    EVENT_SILENCE_ACCEPT, /* an operator takes all nodes that are silent now to be down */
+    EVENT_NODE_FENCED,    /* the fence command has succeeded for a silent node */
     EVENT_KINDS
 };
 
@@ -36,7 +38,8 @@ enum event_kind {
 struct event_submit {
     struct session session; /* name, user, project, group, kind, priority, roles, limits, flags,
                                dependencies; array_index of the first task;
-                               time_limit_ms -1: the group's default, 0: none */
+                               time_limit_ms -1: the group's default, 0: none;
+                               fence_ms -1: wanted, for as long as the group says; 0: not */
     bool allow_impossible;
     uint32_t array_count;   /* 0: no array.  Task i has index first + i * step */
     uint32_t array_step;    /* from 1 */
@@ -73,6 +76,7 @@ struct event_reserve {
     uint32_t node; /* the only one that may be taken, 0: any */
 };
 struct event_unreserve { uint32_t reservation; };
+struct event_fenced { uint32_t node; int64_t heard_ms; /* as it was when the command began */ };
 struct event_cordon { uint32_t node; bool on; };
 struct event_forget { uint32_t node; bool force; /* although it is heard and holds something */ };
 
@@ -91,6 +95,7 @@ struct event {
         struct event_join join;
         struct event_report report;
         struct event_cordon cordon;
+        struct event_fenced fenced;
         struct event_forget forget;
         struct event_reserve reserve;
         struct event_unreserve unreserve;
@@ -140,7 +145,8 @@ enum history_what {
     HISTORY_SUBMITTED = 1, HISTORY_STATE, HISTORY_ATTEMPT_REVOKED, HISTORY_ALARM, HISTORY_SIGNAL,
     HISTORY_NODE_JOINED, HISTORY_NODE_UNREACHABLE, HISTORY_NODE_BACK, HISTORY_NODE_CORDON,
     HISTORY_NODE_QUARANTINED, HISTORY_NODE_FORGOTTEN, HISTORY_GROUP, HISTORY_UPDATED,
-    HISTORY_ACCOUNT, HISTORY_RESERVED, HISTORY_UNRESERVED, HISTORY_KINDS
+    HISTORY_ACCOUNT, HISTORY_RESERVED, HISTORY_UNRESERVED, HISTORY_SILENCE_ACCEPTED,
+    HISTORY_NODE_FENCED, HISTORY_KINDS
 };
 const char *history_name(enum history_what w); /* "session.state", ... */
 
@@ -181,6 +187,7 @@ struct effects {
     uint32_t node;         /* id given by EVENT_NODE_JOIN */
     uint32_t account;      /* id of the domain, project or user that was put */
     uint32_t reservation;  /* id given by EVENT_RESERVE */
+    uint32_t accepted;     /* nodes, by EVENT_SILENCE_ACCEPT */
     VEC(struct change) changes;
     VEC(uint32_t) nodes;   /* whose list of wishes changed (no doubles) */
     bool more;             /* the pass was sliced: send another EVENT_TICK at once */

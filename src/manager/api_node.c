@@ -102,3 +102,13 @@ void api_node_forget(struct api_call *c)
     else answer_object(c->m, c->req, 200, &wire_node_view, &v);
     wire_free(&wire_node_view, &v);
 }
+
+void api_silence_accept(struct api_call *c)
+{
+    if (!no_query(c) || !api_accepting(c)) return;
+    struct event ev = {.kind = EVENT_SILENCE_ACCEPT, .actor = c->user};
+    const struct effects *e = turns_step(c->m->turns, &ev);
+    CHECK(e->verdict == VERDICT_OK);
+    struct silence_answer v = {.accepted = e->accepted};
+    answer_object(c->m, c->req, 200, &wire_silence_answer, &v);
+}

@@ -78,6 +78,7 @@ static void add_one(const struct world *w, const struct session *s, char *spec,
     b->gid = u->gid;
     b->time_limit_ms = s->time_limit_ms > 0 ? s->time_limit_ms : 0;
     b->grace_ms = s->grace_ms;
+    b->fence_ms = s->fence_ms;
     b->array = s->array;
     b->array_index = s->array_index;
     b->array_count = s->array_count;

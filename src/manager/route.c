@@ -42,6 +42,8 @@ const struct route routes[] = {
      api_node_uncordon, "Place work on it again."},
     {HTTP_POST, "/api/v1/nodes/{id}/forget", P, GATE_TOKEN, OBJECT_NODE, ACTION_DELETE, true,
      api_node_forget, "The machine is gone for good: its sessions end as lost."},
+    {HTTP_POST, "/api/v1/admin/silence", P, GATE_TOKEN, OBJECT_CLUSTER, ACTION_ADMIN, true,
+     api_silence_accept, "All nodes that are silent now are taken to be down."},
     {HTTP_GET, "/api/v1/groups", P, GATE_TOKEN, OBJECT_GROUP, ACTION_LIST, true, api_group_list,
      "Groups of nodes and their policy."},
     {HTTP_GET, "/api/v1/groups/{id}", P, GATE_TOKEN, OBJECT_GROUP, ACTION_READ, true,

@@ -276,6 +276,7 @@ void view_group(const struct manager *m, uint32_t user, const struct group *g,
     ret->strategy = g->strategy;
     ret->preempt = g->preempt;
     ret->time_max_ms = g->time_max_ms;
+    ret->fence_after_ms = g->fence_ms;
     for (uint32_t i = 0; i < g->n_projects; i++) {
         const struct project *p = world_project(w, g->projects[i]);
         if (view_may_read_in(w, user, p->domain)) wire_texts_add(&ret->projects, str_of(p->name));

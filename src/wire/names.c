@@ -70,6 +70,9 @@ const struct wire_name names_preempt_order[] = {
 const struct wire_name names_depend_on[] = {
     {DEPEND_SUCCESS, "success"}, {DEPEND_END, "end"}, {DEPEND_FAILURE, "failure"}, END,
 };
+const struct wire_name names_on_disconnect[] = {
+    {DISCONNECT_KEEP, "keep"}, {DISCONNECT_REQUEUE, "requeue"}, END,
+};
 const struct wire_name names_choice[] = {
     {CHOICE_DEFAULT, "default"}, {CHOICE_YES, "yes"}, {CHOICE_NO, "no"}, END,
 };
@@ -93,6 +96,8 @@ const struct wire_name names_history[] = {
     {HISTORY_ACCOUNT, "account.changed"},
     {HISTORY_RESERVED, "reservation.made"},
     {HISTORY_UNRESERVED, "reservation.gone"},
+    {HISTORY_SILENCE_ACCEPTED, "silence.accepted"},
+    {HISTORY_NODE_FENCED, "node.fenced"},
     END,
 };
 const struct wire_name names_device_health[] = {

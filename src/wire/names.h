@@ -8,6 +8,10 @@ extern const struct wire_name names_session_state[], names_session_outcome[], /*
     names_queue_order[],
     names_place_strategy[], names_place_strategy_or_none[], names_preempt_mode[],
     names_preempt_scope[], names_preempt_order[], names_depend_on[], names_choice[],
-    names_account_role[], names_history[], names_why_kind[], names_device_health[];
+    names_account_role[],
+    names_history[],
+    names_why_kind[],
+    names_device_health[],
+    names_on_disconnect[];
 
 #endif

@@ -72,6 +72,9 @@ static const struct wire_field spec_fields[] = {
     WIRE_F_I64(struct session_spec, pending_timeout_ms, "pending_timeout_ms",
                .alias = "pending_timeout", .flags = WIRE_OMIT | WIRE_DURATION, .min = 0,
                .max = YEARS_MS, .doc = "Ends when it has waited this long; 0: waits for ever."),
+    WIRE_F_ENUM(struct session_spec, on_disconnect, "on_disconnect", names_on_disconnect,
+                .flags = WIRE_OMIT, .def = DISCONNECT_KEEP,
+                .doc = "Its node is cut off: keep what runs there, or end it and requeue."),
     WIRE_F_BOOL(struct session_spec, stdin_open, "stdin_open", .flags = WIRE_OMIT,
                 .doc = "Standard input stays open for attach."),
     WIRE_F_BOOL(struct session_spec, tty, "tty", .flags = WIRE_OMIT, .doc = "Gives a terminal."),
@@ -280,6 +283,7 @@ void session_spec_shape(const struct session_spec *spec, struct session *ret)
         .stop_on_member = spec->stop_on_member, .n_roles = spec->n_roles,
         .time_limit_ms = spec->time_limit_ms, .grace_ms = spec->grace_ms,
         .pending_timeout_ms = spec->pending_timeout_ms, .hold = spec->hold,
+        .fence_ms = spec->on_disconnect == DISCONNECT_REQUEUE ? -1 : 0,
         .restart_max = spec->restart_max,
         .preemptible = spec->preemptible == CHOICE_YES ||
                        (spec->preemptible == CHOICE_DEFAULT && spec->kind == KIND_BATCH),
@@ -329,6 +333,13 @@ static const struct wire_field forget_fields[] = {
 };
 const struct wire_table wire_forget_request =
     WIRE_TABLE("forget", struct forget_request, forget_fields);
+
+static const struct wire_field silence_fields[] = {
+    WIRE_F_U32(struct silence_answer, accepted, "accepted",
+               .doc = "Silent nodes that are taken to be down."),
+};
+const struct wire_table wire_silence_answer =
+    WIRE_TABLE("silence", struct silence_answer, silence_fields);
 
 static const struct { const char *name; int32_t no; } signals[] = {
     {"HUP", 1},   {"INT", 2},   {"QUIT", 3},  {"ILL", 4},   {"TRAP", 5},  {"ABRT", 6},
@@ -460,6 +471,10 @@ static const struct wire_field group_request_fields[] = {
     WIRE_F_I64(struct group_request, time_max_ms, "time_max_ms", .alias = "time_max",
                .flags = WIRE_OMIT | WIRE_DURATION, .min = 0, .max = SESSION_TIME_MAX_MS,
                .def = -1, .doc = "The longest that a session may ask for; 0: no bound."),
+    WIRE_F_I64(struct group_request, fence_after_ms, "fence_after_ms", .alias = "fence_after",
+               .flags = WIRE_OMIT | WIRE_DURATION, .min = GROUP_FENCE_MIN_MS,
+               .max = GROUP_FENCE_MAX_MS, .def = -1,
+               .doc = "on_disconnect requeue: containers that were not heard for so long end."),
     WIRE_F_TEXTS(struct group_request, projects, "projects", GROUP_PROJECTS_MAX, 2048,
                  .flags = WIRE_OMIT, .doc = "That may use it; \"*\" alone: all."),
     WIRE_F_I64(struct group_request, time_limit_batch_ms, "time_limit_batch_ms",

@@ -22,6 +22,7 @@
 #define WIRE_PROTOCOL 1
 
 /* ---- a submission ---- */
+enum on_disconnect { DISCONNECT_KEEP = 1, DISCONNECT_REQUEUE };
 enum choice { CHOICE_DEFAULT = 0, CHOICE_YES, CHOICE_NO };
 struct role_spec {
     char name[16];
@@ -49,6 +50,7 @@ struct session_spec {
     int64_t time_limit_ms;           /* -1: the group's default for its kind; 0: none */
     int64_t grace_ms;
     int64_t pending_timeout_ms;      /* 0: waits for ever */
+    enum on_disconnect on_disconnect;
     bool stdin_open, tty;
     bool allow_impossible;
     struct wire_texts after;         /* "s17", "train:end": starts after these have ended */
@@ -80,6 +82,7 @@ extern const struct wire_table wire_update_request;
 bool wire_dependency_parse(struct str text, struct str *ret_session, enum depend_on *ret_on);
 
 struct forget_request { bool force; };
+struct silence_answer { uint32_t accepted; /* nodes */ };
 struct stop_request { int64_t grace_ms; };  /* -1: the session's own */
 struct signal_request { char signal[16]; }; /* "INT", "SIGINT" or "2" */
 struct ticket_request { char action[16]; uint32_t member; }; /* "logs", "exec", "attach" */
@@ -99,11 +102,11 @@ struct group_request { /* PUT: what is absent stays as it is (0 / -1) */
     enum place_strategy strategy;
     struct preempt_request preempt;
     int64_t time_limit_batch_ms, time_limit_interactive_ms, time_limit_service_ms, time_max_ms;
+    int64_t fence_after_ms;
     struct wire_texts projects; /* n 0: absent; "*" alone: everybody */
 };
-extern const struct wire_table wire_forget_request, wire_stop_request, wire_signal_request,
-    wire_ticket_request,
-    wire_ticket_answer, wire_group_request;
+extern const struct wire_table wire_silence_answer, wire_forget_request, wire_stop_request,
+    wire_signal_request, wire_ticket_request, wire_ticket_answer, wire_group_request;
 /* "INT", "SIGINT", "int", "2" -> 2.  False: no signal that may be sent (1..31). */
 bool signal_parse(struct str s, int32_t *ret);
 
@@ -179,6 +182,7 @@ struct group_view {
     struct preempt_policy preempt;
     int64_t time_limit_batch_ms, time_limit_interactive_ms, time_limit_service_ms; /* 0: none */
     int64_t time_max_ms;         /* 0: no bound */
+    int64_t fence_after_ms;
     bool restricted;             /* to some projects */
     struct wire_texts projects;  /* those of them that the reader may see */
     uint32_t nodes, pending, live;

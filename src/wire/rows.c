@@ -11,6 +11,7 @@ static const struct wire_field end_fields[] = {
     WIRE_F_BOOL(struct member_end, oom, "oom", OMIT),
     WIRE_F_BOOL(struct member_end, timed_out, "timed_out", OMIT),
     WIRE_F_BOOL(struct member_end, fatal, "fatal", OMIT),
+    WIRE_F_BOOL(struct member_end, fenced, "fenced", OMIT),
     WIRE_F_TEXT(struct member_end, detail, "detail", OMIT),
     WIRE_F_I64(struct member_end, cpu_us, "cpu_us", OMIT, .min = 0, .max = INT64_MAX),
     WIRE_F_I64(struct member_end, mem_peak_bytes, "mem_peak_bytes", OMIT, .min = 0,
@@ -102,6 +103,7 @@ static const struct wire_field session_fields[] = {
     WIRE_F_I64(struct session_row, session.ended_ms, "ended_ms", OMIT),
     WIRE_F_I64(struct session_row, session.time_limit_ms, "time_limit_ms", OMIT),
     WIRE_F_I64(struct session_row, session.grace_ms, "grace_ms", OMIT),
+    WIRE_F_I64(struct session_row, session.fence_ms, "fence_ms", OMIT),
     WIRE_F_I64(struct session_row, session.pending_timeout_ms, "pending_timeout_ms", OMIT),
     WIRE_F_I64(struct session_row, session.submitted_wall_ms, "submitted_wall_ms", OMIT),
     WIRE_F_I64(struct session_row, session.started_wall_ms, "started_wall_ms", OMIT),
@@ -173,6 +175,7 @@ static const struct wire_field node_fields[] = {
     WIRE_F_BOOL(struct node, cordoned, "cordoned", OMIT),
     WIRE_F_ARRAY(struct node, failed_by, failed_row, "failed_by", &node_failure_table, OMIT),
     WIRE_F_BOOL(struct node, quarantined, "quarantined", OMIT),
+    WIRE_F_BOOL(struct node, silence_accepted, "silence_accepted", OMIT),
     WIRE_F_U64(struct node, epoch, "epoch", OMIT),
 };
 const struct wire_table wire_row_node =
@@ -215,6 +218,8 @@ static const struct wire_field group_fields[] = {
                 .def = STRATEGY_CONCENTRATED),
     WIRE_F_U32(struct group, round_robin_node, "round_robin_node", OMIT),
     WIRE_F_OBJECT(struct group, preempt, "preempt", &preempt_table),
+    WIRE_F_I64(struct group, fence_ms, "fence_ms", .min = GROUP_FENCE_MIN_MS,
+               .max = GROUP_FENCE_MAX_MS, .def = GROUP_FENCE_MS),
     WIRE_F_I64(struct group, time_max_ms, "time_max_ms", OMIT),
     WIRE_F_ARRAY(struct group, projects, n_projects, "projects", &group_project_table, OMIT),
     WIRE_F_I64(struct group, time_limit_ms[KIND_BATCH], "time_limit_batch_ms", OMIT),

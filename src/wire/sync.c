@@ -1,7 +1,7 @@
 /* wire/sync.c - tables of the full lists between agent and manager. */
 #include "wire/sync.h"
 
-#include "core/model/session.h"
+#include "core/model/group.h"
 
 #define NEED .flags = WIRE_REQUIRED
 #define OMIT .flags = WIRE_OMIT
@@ -42,6 +42,7 @@ static const struct wire_field end_fields[] = {
     WIRE_F_BOOL(struct member_end, oom, "oom", OMIT),
     WIRE_F_BOOL(struct member_end, timed_out, "timed_out", OMIT),
     WIRE_F_BOOL(struct member_end, fatal, "fatal", OMIT),
+    WIRE_F_BOOL(struct member_end, fenced, "fenced", OMIT),
     WIRE_F_TEXT(struct member_end, detail, "detail", OMIT),
     WIRE_F_I64(struct member_end, cpu_us, "cpu_us", OMIT, .min = 0, .max = INT64_MAX),
     WIRE_F_I64(struct member_end, mem_peak_bytes, "mem_peak_bytes", OMIT, .min = 0,
@@ -167,6 +168,7 @@ static const struct wire_field body_fields[] = {
     WIRE_F_U32(struct sync_body, restarts, "restarts", OMIT),
     WIRE_F_I64(struct sync_body, time_limit_ms, "time_limit_ms", OMIT, .min = 0, .max = INT64_MAX),
     WIRE_F_I64(struct sync_body, grace_ms, "grace_ms", .min = 0, .max = INT64_MAX),
+    WIRE_F_I64(struct sync_body, fence_ms, "fence_ms", OMIT, .min = 0, .max = GROUP_FENCE_MAX_MS),
 };
 const struct wire_table wire_sync_body = WIRE_TABLE("body", struct sync_body, body_fields,
                                                     .max_bytes = (size_t)2 << 20);

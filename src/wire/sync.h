@@ -66,6 +66,8 @@ struct sync_body {
     VEC(struct sync_device_mask) devices; /* only members that hold some */
     VEC(struct sync_peer) peers;        /* every member, in order */
     int64_t time_limit_ms, grace_ms;    /* 0: no limit */
+    int64_t fence_ms;                   /* its containers end when we were not answered for so
+                                           long; 0: they do not */
     uint64_t array;                     /* first task's id; 0: no array */
     uint32_t array_index, array_count;
     uint32_t restarts;                  /* after failures, evictions and requeues */

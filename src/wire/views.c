@@ -147,6 +147,8 @@ static const struct wire_field group_fields[] = {
     WIRE_F_I64(struct group_view, time_limit_service_ms, "time_limit_service_ms",
                .doc = "0: none."),
     WIRE_F_I64(struct group_view, time_max_ms, "time_max_ms", .doc = "0: no bound."),
+    WIRE_F_I64(struct group_view, fence_after_ms, "fence_after_ms", .def = GROUP_FENCE_MS,
+               .doc = "After so long without an answer what is to be requeued ends there."),
     WIRE_F_U32(struct group_view, reserve_depth, "reserve_depth", .def = GROUP_RESERVE_DEPTH,
                .doc = "Blocked sessions that are promised room; 4294967295: all."),
     WIRE_F_U32(struct group_view, test_depth, "test_depth", .def = GROUP_TEST_DEPTH,

@@ -21,8 +21,8 @@ static void put_text(struct strbuf *out, const char *key, const char *text)
 
 static void put_end(struct strbuf *out, const struct member_end *e)
 {
-    strbuf_fmt(out, " exit=%d signal=%d oom=%d timed_out=%d fatal=%d", e->exit_code, e->signal,
-               e->oom, e->timed_out, e->fatal);
+    strbuf_fmt(out, " exit=%d signal=%d oom=%d timed_out=%d fatal=%d fenced=%d", e->exit_code,
+               e->signal, e->oom, e->timed_out, e->fatal, e->fenced);
     put_text(out, "detail", e->detail);
     if (e->cpu_us > 0) strbuf_fmt(out, " cpu_us=%lld", (long long)e->cpu_us);
     if (e->mem_peak_bytes > 0) strbuf_fmt(out, " mem_peak=%lld", (long long)e->mem_peak_bytes);
@@ -74,7 +74,8 @@ static void dump_group(const struct group *g, struct strbuf *out)
                (long long)p->min_runtime_ms);
     strbuf_fmt(out, " round_robin_node=%u", g->round_robin_node);
     for (uint32_t i = 0; i < g->n_projects; i++) strbuf_fmt(out, " project=%u", g->projects[i]);
-    strbuf_fmt(out, " max=%lld limits=", (long long)g->time_max_ms);
+    strbuf_fmt(out, " fence=%lld max=%lld limits=", (long long)g->fence_ms,
+               (long long)g->time_max_ms);
     for (int k = KIND_BATCH; k < SESSION_KINDS; k++) {
         strbuf_fmt(out, "%s%lld", k > KIND_BATCH ? "," : "", (long long)g->time_limit_ms[k]);
     }
@@ -93,7 +94,7 @@ static void dump_node(const struct node *n, struct strbuf *out)
     put_text(out, "labels", n->labels);
     put_text(out, "arch", n->arch);
     if (n->links[0]) put_text(out, "links", n->links);
-    strbuf_fmt(out, " quarantined=%d", n->quarantined);
+    strbuf_fmt(out, " quarantined=%d accepted=%d", n->quarantined, n->silence_accepted);
     for (uint32_t i = 0; i < n->failed_row; i++) {
         strbuf_fmt(out, " failed_by=%llu", (unsigned long long)n->failed_by[i].session);
     }
@@ -159,6 +160,7 @@ static void dump_session(const struct world *w, const struct session *s, struct 
     put_ms(out, "started", s->started_ms);
     put_ms(out, "time_limit", s->time_limit_ms);
     put_ms(out, "grace", s->grace_ms);
+    put_ms(out, "fence", s->fence_ms);
     put_ms(out, "pending_timeout", s->pending_timeout_ms);
     put_ms(out, "submitted_wall", s->submitted_wall_ms);
     put_ms(out, "started_wall", s->started_wall_ms);

@@ -78,6 +78,7 @@ void group_defaults(struct group *g)
     g->time_limit_ms[KIND_BATCH] = INT64_C(24) * 3600 * 1000;
     g->time_limit_ms[KIND_INTERACTIVE] = INT64_C(12) * 3600 * 1000;
     g->time_limit_ms[KIND_SERVICE] = 0;
+    g->fence_ms = GROUP_FENCE_MS;
     g->time_max_ms = 0;
     g->n_projects = 0;
 }
@@ -97,6 +98,7 @@ static bool limits_sane(const struct group *g)
     for (int k = KIND_BATCH; k < SESSION_KINDS; k++) {
         if (g->time_limit_ms[k] < 0 || g->time_limit_ms[k] > SESSION_TIME_MAX_MS) return false;
     }
+    if (g->fence_ms < GROUP_FENCE_MIN_MS || g->fence_ms > GROUP_FENCE_MAX_MS) return false;
     return g->time_max_ms >= 0 && g->time_max_ms <= SESSION_TIME_MAX_MS && g->undated_ms >= 0 &&
            g->undated_ms <= SESSION_TIME_MAX_MS && g->preempt.min_runtime_ms >= 0 &&
            g->preempt.min_runtime_ms <= SESSION_TIME_MAX_MS;

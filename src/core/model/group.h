@@ -11,6 +11,9 @@
 #define GROUP_LOWER_AFTER 5u          /* failed attempts; the next one lowers.  0: never */
 #define GROUP_LOWER_BY 10
 #define GROUP_PROJECTS_MAX 16
+#define GROUP_FENCE_MS 600000
+#define GROUP_FENCE_MIN_MS 10000
+#define GROUP_FENCE_MAX_MS (INT64_C(12) * 60 * 60 * 1000) /* well before its node is lost */
 
 enum on_blocked { /* what a blocked head does to those behind it */
     BLOCKED_STOP = 1, /* strict order: they are skipped, naming it */
@@ -63,6 +66,7 @@ struct group {
     uint32_t round_robin_node; /* the node that round_robin chose last; 0: none yet */
     struct preempt_policy preempt;
     int64_t time_limit_ms[SESSION_KINDS]; /* default by kind; 0: none */
+    int64_t fence_ms;    /* of sessions that are to wait again when their node is cut off */
     int64_t time_max_ms; /* the most a session may ask for, none included; 0: no bound */
     uint32_t n_projects;                  /* who may use it; 0: everybody */
     uint32_t projects[GROUP_PROJECTS_MAX];

@@ -119,6 +119,8 @@ static bool session_sane(const struct session *s)
     if ((s->outcome != OUTCOME_NONE) != (s->state == SESSION_STOPPING)) return false;
     if (s->requeue && s->state != SESSION_STOPPING) return false;
     if (!times_sane(s) || s->lowered < 0) return false;
+    if (s->fence_ms != 0 && s->kind != KIND_BATCH) return false;
+    if (s->fence_ms < 0 || s->fence_ms > GROUP_FENCE_MAX_MS) return false;
     if (s->n_failed_on > SESSION_FAILED_NODES) return false;
     if (s->n_depends > SESSION_DEPENDS_MAX || s->strategy >= PLACE_STRATEGIES) return false;
     for (uint32_t i = 0; i < s->n_depends; i++) {

@@ -58,11 +58,14 @@ struct node {
     uint32_t failed_row;  /* sessions in a row that failed to start here ... */
     struct node_failure failed_by[NODE_QUARANTINE_AFTER]; /* ... each once */
     bool quarantined;     /* after NODE_QUARANTINE_AFTER of them, until an operator uncordons it */
+    bool silence_accepted; /* an operator took it to be down; until it is heard */
     uint64_t epoch;       /* agent's start count: a lower one is an echo */
     /* Not stored: a restarted manager hears again. */
     bool heard;           /* since this manager started */
     bool unreachable;     /* silent for NODE_UNREACHABLE_MS: shown, nothing stopped */
     int64_t heard_ms;     /* core time of the last report, or of the manager's start */
+    bool fence_asked;     /* it is due for the fence command ... */
+    bool fence_confirmed; /* ... which has succeeded since it fell silent */
     uint64_t report_seq, report_turn;
     /* Index: the sum of the node's rows, kept by the three functions below alone. */
     uint32_t first_alloc;

@@ -157,6 +157,8 @@ struct session {
     int64_t submitted_ms, since_ms, deadline_ms, not_before_ms, started_ms, ended_ms;
     int64_t start_after_ms; /* not before this core time */
     int64_t time_limit_ms, grace_ms, pending_timeout_ms;
+    int64_t fence_ms; /* its containers end when their agent was not answered for so long, and it
+                         waits again; 0: they go on, and are held.  model/silence.h */
     int64_t submitted_wall_ms, started_wall_ms, ended_wall_ms; /* for people only */
     uint32_t signal_no; /* number of the last signal wish */
     int32_t signal;

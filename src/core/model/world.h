@@ -135,6 +135,7 @@ struct world {
     struct heap timers;  /* at most one valid item a session and a node */
     uint32_t n_sessions; /* live */
     uint64_t walks;      /* passes begun: names what `fenced` was marked in */
+    bool fence_command;  /* set by the shell: releases wait for it, too */
     bool pass_due;       /* a queue is due */
     bool ready;          /* loaded and indexed */
     bool started;        /* an event came: the silence of nodes is counted from then */

@@ -37,6 +37,7 @@ struct member_end { /* of EXITED and FAILED */
     bool oom;           /* the memory limit ended it */
     bool timed_out;     /* the supervisor ended it at its time limit */
     bool fatal;         /* FAILED: trying again cannot help (no such image) */
+    bool fenced;        /* it ended because its agent was not answered any more */
     bool vanished;      /* set by the manager alone: the node did not say so, it has it no more */
     char detail[128];   /* for people, may be "" */
     int64_t cpu_us, mem_peak_bytes; /* that it used; 0: not known */

@@ -304,6 +304,7 @@ static void test_limits_and_groups(void **state)
     post(&r, "/api/v1/sessions", "{\"command\":[\"x\"],\"project\":\"vision\"}", 201, NULL);
     expect(&r, &(struct call){.method = "PUT", .target = "/api/v1/groups/default", .body =
                "{\"order\":\"lifo\",\"on_blocked\":\"backfill\",\"reserve_depth\":1,"
+               "\"fence_after\":\"30s\","
                "\"test_depth\":9,\"undated_ms\":5,\"lower_after\":0,\"lower_by\":7,"
                "\"strategy\":\"best_fit\",\"preempt\":{\"enabled\":\"yes\",\"mode\":\"requeue\","
                "\"scope\":\"group\",\"order\":\"oldest\",\"min_runtime\":\"1m\"},"
@@ -314,7 +315,8 @@ static void test_limits_and_groups(void **state)
     expect(&r, &(struct call){.target = "/api/v1/groups/default"}, 200,
            "\"order\":\"lifo\",\"on_blocked\":\"backfill\",\"time_limit_batch_ms\":3600000");
     expect(&r, &(struct call){.target = "/api/v1/groups/default"}, 200,
-           "\"time_max_ms\":7200000,\"reserve_depth\":1,\"test_depth\":9,\"undated_ms\":5,"
+           "\"time_max_ms\":7200000,\"fence_after_ms\":30000,\"reserve_depth\":1,\"test_depth\":9,"
+           "\"undated_ms\":5,"
            "\"lower_after\":0,\"lower_by\":7,\"strategy\":\"best_fit\","
            "\"preempt\":{\"enabled\":true,\"mode\":\"requeue\",\"scope\":\"group\","
            "\"order\":\"oldest\","
