@@ -186,7 +186,11 @@ static void create(struct act *a, const struct have *have, struct member_ref ref
         refuse(a, ref, true, err.text);
         return;
     }
-    int rc = a->driver.ops->create(a->driver.self, &launch.spec, &err);
+    bool able = launch.spec.fence_ms == 0 || a->driver.ops->answered != NULL;
+    int rc = able ? a->driver.ops->create(a->driver.self, &launch.spec, &err)
+                  : err_set(&err, ERR_UNSUPPORTED,
+                            "on_disconnect requeue: this node's containers cannot end by "
+                            "themselves");
     if (rc == 0) {
         bool known = FIND(&a->made, ref, &at);
         CHECK(!known);
@@ -244,6 +248,11 @@ static void sweep(struct act *a, const struct have *have)
     VEC_EACH(w, &a->wants) bodies_mark(a->bodies, w->ref.session);
     for (uint32_t i = 0; i < have->n; i++) bodies_mark(a->bodies, have->v[i].ref.session);
     bodies_sweep_end(a->bodies);
+}
+
+void act_answered(struct act *a, int64_t sent_boot_ms)
+{
+    if (a->driver.ops->answered) a->driver.ops->answered(a->driver.self, sent_boot_ms);
 }
 
 void act_run(struct act *a)

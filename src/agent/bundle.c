@@ -207,7 +207,9 @@ int bundle_config(const struct bundle_host *h, const struct container_spec *spec
                                .envp = spec->envp, .tty = spec->tty, .grant = spec->grant};
     strbuf_puts(b, "{\"ociVersion\":\"1.0.2\",\"process\":{");
     put_process(b, h, &p);
-    strbuf_fmt(b, ",\"args\":[\"%s\",\"init\",\"--\"", BUNDLE_INIT);
+    strbuf_fmt(b, ",\"args\":[\"%s\",\"init\"", BUNDLE_INIT);
+    if (spec->fence_ms > 0) strbuf_fmt(b, ",\"--fence\",\"%lld\"", (long long)spec->fence_ms);
+    strbuf_puts(b, ",\"--\"");
     for (size_t i = 0; spec->argv[i]; i++) {
         strbuf_putc(b, ',');
         put_text(b, spec->argv[i]);

@@ -74,11 +74,11 @@ static int write_end(const struct crun_node *n, int dir, const char *why, struct
         e.started_wall_us = l.started_wall_us;
         e.timed_out = l.timed_out;
     }
-    if (e.ran && memo_read_status(dir, &status, NULL) == 0) {
+    if (e.ran && memo_read_status(dir, &status, &e.fenced, NULL) == 0) {
         e.known = true;
         e.status = status;
     }
-    TEXT_CLIP(e.text, str_of(why));
+    TEXT_CLIP(e.text, e.fenced ? STR(MEMO_FENCED_TEXT) : str_of(why));
     return memo_write_exit(dir, &e, err);
 }
 

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "host/file.h"
 #include "net/conn.h"
+#include "net/log.h"
 #include "wire/carry.h"
 
 #define GREET_MS 2000
@@ -164,8 +165,19 @@ static void op_facts(void *self, struct driver_facts *ret)
 static void op_set_incarnation(void *self, const char *incarnation)
 {
     struct crun *c = self;
+    struct err err = {0};
     TEXT_CLIP(c->incarnation, str_of(incarnation));
+    if (pulse_begin(&c->pulse, c->state, incarnation, &err) < 0)
+        log_event(LOG_ERROR, "pulse.failed", LOG_ERR(&err));
     crun_changed(c);
+}
+
+static void op_answered(void *self, int64_t sent_boot_ms)
+{
+    struct crun *c = self;
+    struct err err = {0};
+    if (pulse_answered(&c->pulse, sent_boot_ms, &err) < 0)
+        log_event(LOG_ERROR, "pulse.failed", LOG_ERR(&err));
 }
 
 static void refuse(struct crun_member *m, const struct err *why)
@@ -210,7 +222,9 @@ static int op_create(void *self, const struct container_spec *spec, struct err *
     struct prepare *p = mem_alloc(sizeof(*p));
     int refused = prepare_check(spec, &why);
     int dir = claim_make(c->node.containers, name, &claim, err);
-    int rc = dir < 0 || refused < 0 ? dir : prepare_init(p, &c->node, spec, dir, err);
+    int rc = dir;
+    if (rc >= 0 && refused >= 0 && spec->fence_ms > 0) rc = pulse_link(&c->pulse, dir, err);
+    if (rc >= 0 && refused >= 0) rc = prepare_init(p, &c->node, spec, dir, err);
     if (rc < 0) {
         if (dir >= 0) file_remove_tree(c->node.containers, name, NULL);
         file_close(&dir);
@@ -396,6 +410,8 @@ static void op_free(void *self)
     net_timer_free(c->retry);
     net_timer_free(c->tell);
     cgroup_host_remove(&c->node.cgroups); /* stays while any container has its own below */
+    pulse_done(&c->pulse);
+    file_close(&c->state);
     crun_node_close(&c->node);
     mem_free(c);
 }
@@ -403,6 +419,7 @@ static void op_free(void *self)
 static const struct driver_ops crun_ops = {
     .name = "crun",           .facts = op_facts,
     .set_incarnation = op_set_incarnation,
+    .answered = op_answered,
     .create = op_create,      .go = op_go,
     .stop = op_stop,          .signal = op_signal,
     .clean = op_clean,        .list = op_list,
@@ -465,6 +482,14 @@ int crun_driver_new(struct net_loop *loop, const struct driver_config *config, s
         return rc;
     }
     c->loop = loop;
+    c->pulse.fd = -1;
+    c->state = file_open_dir(AT_FDCWD, c->node.state_dir, err);
+    if (c->state < 0) {
+        rc = c->state;
+        crun_node_close(&c->node);
+        mem_free(c);
+        return rc;
+    }
     c->capacity = config->capacity;
     c->late_ms = config->late_ms ? config->late_ms : LATE_MS;
     c->on_change = config->on_change;

@@ -12,6 +12,7 @@
 #include "agent/driver.h"
 #include "agent/prepare.h"
 #include "base/vec.h"
+#include "host/pulse.h"
 #include "net/loop.h"
 #include "wire/shim.h"
 
@@ -47,6 +48,8 @@ struct crun_member {
 struct crun {
     struct net_loop *loop;
     struct crun_node node;
+    int state;              /* descriptor of the state directory */
+    struct pulse pulse;
     struct net_timer *retry, *tell;
     void (*on_change)(void *arg);
     void *arg;

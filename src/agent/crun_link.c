@@ -51,6 +51,7 @@ void crun_take_exit(struct crun_member *m)
     if (e.ran) take_status(end, &e);
     end->oom = e.oom;
     end->timed_out = e.timed_out;
+    end->fenced = e.fenced;
     end->fatal = !e.ran && e.fatal;
     TEXT_CLIP(end->detail, str_of(e.text));
     if (e.ran && e.cpu_us > 0) end->cpu_us = e.cpu_us;

@@ -39,6 +39,7 @@ struct container_spec {
     int64_t disk_bytes;         /* most it may write to its root; 0: no limit, -1: the node's */
     int64_t limit_ms;           /* time limit from the start; 0: none */
     int64_t grace_ms;           /* SIGTERM to SIGKILL */
+    int64_t fence_ms;           /* ends when nothing was answered for so long; 0: never */
     bool stdin_open, tty;
     struct claim claim;         /* what it holds of the node, as the manager counts */
     const struct grant *grant;  /* device nodes, mounts, processors; its variables are in envp
@@ -66,6 +67,9 @@ struct driver_ops {
     /* The store incarnation that orders from now on; members of another are
      * listed as orphans.  Until it is known nothing is an orphan. */
     void (*set_incarnation)(void *self, const char *incarnation);
+    /* What was sent at that instant of CLOCK_BOOTTIME has been answered; may be NULL: then a
+     * spec with fence_ms is refused by `create`. */
+    void (*answered)(void *self, int64_t sent_boot_ms);
     /* Claims durably and begins; from now on the member is in `list`.  An error
      * means nothing was begun and nothing is listed.  A request that can never
      * work here (an image this node does not know) is no error: it is listed as

@@ -210,6 +210,13 @@ static bool fake_log_dir(void *self, struct member_ref ref, char *ret_path, uint
     return stat(path, &st) == 0 && text_set(ret_path, cap, str_of(path));
 }
 
+/* What runs nowhere cannot run on. */
+static void fake_answered(void *self, int64_t sent_boot_ms)
+{
+    (void)self;
+    (void)sent_boot_ms;
+}
+
 static void fake_go(void *self, struct member_ref ref)
 {
     struct fake *f = self;
@@ -318,9 +325,9 @@ int fake_driver_new(struct net_loop *loop, const struct driver_config *config,
 {
     static const struct driver_ops ops = {
         .name = "fake", .facts = fake_facts, .set_incarnation = fake_set_incarnation,
-        .create = fake_create, .go = fake_go, .stop = fake_stop, .signal = fake_signal,
-        .clean = fake_clean, .list = fake_list, .log_dir = fake_log_dir, .exec = fake_exec,
-        .attach_input = fake_attach_input, .free = fake_free,
+        .answered = fake_answered, .create = fake_create, .go = fake_go, .stop = fake_stop,
+        .signal = fake_signal, .clean = fake_clean, .list = fake_list, .log_dir = fake_log_dir,
+        .exec = fake_exec, .attach_input = fake_attach_input, .free = fake_free,
     };
     struct fake *f = mem_alloc(sizeof(*f));
     if (!TEXT_SET(f->state_dir, str_of(config->state_dir))) {

@@ -192,6 +192,7 @@ int launch_make(const struct body *b, struct member_ref ref, const char *incarna
     c->disk_bytes = b->spec.disk_bytes;
     c->limit_ms = b->sync.time_limit_ms;
     c->grace_ms = b->sync.grace_ms;
+    c->fence_ms = b->sync.fence_ms;
     c->stdin_open = b->spec.stdin_open;
     c->tty = b->spec.tty;
     c->claim = (struct claim){role->cpu_milli, role->mem_bytes, mask_of(&b->sync, ref.member)};

@@ -10,6 +10,7 @@
 #include "agent/meters.h"
 #include "base/check.h"
 #include "base/rng.h"
+#include "host/proc.h"
 #include "net/http_client.h"
 #include "net/log.h"
 
@@ -29,6 +30,7 @@ struct slot {
     struct http_call *call; /* NULL: free */
     uint64_t seq;
     int64_t sent_ms;
+    int64_t sent_boot_ms; /* not after it was sent */
 };
 
 struct link {
@@ -126,7 +128,9 @@ static int take_wishes(struct link *s, struct sync_answer *a, struct err *err)
     return 0;
 }
 
-static int take_answer(struct link *s, struct str body, bool *ret_news, struct err *err)
+/* An answer of our manager, news or not, says that it heard us. */
+static int take_answer(struct link *s, const struct slot *slot, struct str body, bool *ret_news,
+                       struct err *err)
 {
     struct sync_answer a;
     uint32_t n_needs;
@@ -144,7 +148,10 @@ static int take_answer(struct link *s, struct str body, bool *ret_news, struct e
         s->held_no = 0;
         s->dirty = true;
         if (s->o.meters != NULL) meters_again(s->o.meters);
-    } else if (a.turn >= s->turn) {
+    } else {
+        act_answered(s->o.act, slot->sent_boot_ms); /* it has been heard */
+    }
+    if (rc == 0 && !a.again && a.turn >= s->turn) {
         *ret_news = a.turn > s->turn || a.bodies.n > 0;
         s->other_seen = 0;
         s->held_no = a.list_no;
@@ -180,7 +187,7 @@ static void on_answer(void *arg, const struct http_answer *a)
     slot->call = NULL;
     int rc = a->status == 0 ? err_set(&err, a->err->code, "%s", a->err->text)
                             : http_answer_err(a, &err);
-    if (rc == 0) rc = take_answer(s, a->body, &news, &err);
+    if (rc == 0) rc = take_answer(s, slot, a->body, &news, &err);
     if (rc != 0) {
         if (s->o.meters != NULL) meters_again(s->o.meters); /* the last summary may be lost */
         /* Of the older of two it does not matter: the newer one says more.  But what
@@ -275,6 +282,7 @@ static void send_now(struct link *s)
     }
     net_timer_stop(s->timer);
     if (slot == NULL) return; /* the next answer sends */
+    slot->sent_boot_ms = proc_boot_ms();
     make_request(s);
     s->dirty = false;
     s->last_sent_ms = net_loop_now_ms(s->loop);

@@ -37,7 +37,8 @@ int prepare_check(const struct container_spec *s, struct err *err)
     if (s->cpu_milli < CPU_MIN_MILLI || s->mem_bytes < MEM_MIN || s->pids_max < PIDS_MIN)
         return err_set(err, ERR_INVALID,
                        "a container takes at least 0.01 CPU, 16 MiB of memory, 16 processes");
-    if (s->cpu_milli > INT32_MAX || s->shm_bytes < 0 || s->limit_ms < 0 || s->grace_ms < 0)
+    if (s->cpu_milli > INT32_MAX || s->shm_bytes < 0 || s->limit_ms < 0 || s->grace_ms < 0 ||
+        s->fence_ms < 0 || s->fence_ms > INT32_MAX)
         return err_set(err, ERR_INVALID, "a limit of the container is out of range");
     return 0;
 }
@@ -77,6 +78,7 @@ static int fill_conf(struct prepare *p, const struct container_spec *s, struct e
     c->slow = n->slow;
     c->limit_ms = s->limit_ms;
     c->grace_ms = s->grace_ms;
+    c->fence_ms = s->fence_ms;
     p->limits = (struct cgroup_limits){.cpu_milli = s->cpu_milli, .mem_bytes = s->mem_bytes,
                                        .pids_max = s->pids_max};
     if (s->grant) fill_granted(&p->limits, s->grant);

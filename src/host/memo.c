@@ -2,6 +2,7 @@
 #include "host/memo.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -147,8 +148,9 @@ static const struct memo_field conf_fields[] = {
     TEXT(memo_conf, name),    TEXT(memo_conf, crun),       TEXT(memo_conf, crun_root),
     TEXT(memo_conf, hide),    TEXT(memo_conf, lower),      BOOL(memo_conf, tty),
     BOOL(memo_conf, stdin_open), BOOL(memo_conf, slow),    INT(memo_conf, limit_ms),
-    INT(memo_conf, grace_ms),    TEXT(memo_conf, home),
+    INT(memo_conf, grace_ms),    TEXT(memo_conf, home),    INT(memo_conf, fence_ms),
 };
+#define CONF_OPTIONAL 2 /* of these, the last: files of older agents lack them */
 static const struct memo_table conf_table = {"conf", conf_fields, ARRAY_LEN(conf_fields)};
 
 int memo_write_conf(int dir, const struct memo_conf *c, struct err *err)
@@ -173,7 +175,8 @@ int memo_read_conf(int dir, struct memo_conf *ret, struct err *err)
     struct taking t = {.table = &conf_table, .to = (char *)c, .cgroups = &c->cgroups};
     rc = each_line("conf", str_n(buf, len), take_line, &t, err);
     if (rc < 0) return rc;
-    if (t.seen != (UINT64_C(1) << ARRAY_LEN(conf_fields)) - 1 || c->cgroups.n == 0)
+    uint64_t needed = (UINT64_C(1) << (ARRAY_LEN(conf_fields) - CONF_OPTIONAL)) - 1;
+    if ((t.seen & needed) != needed || c->cgroups.n == 0)
         return err_set(err, ERR_CORRUPT, "conf: a line is missing");
     *ret = *c;
     return 0;
@@ -222,13 +225,22 @@ void memo_format_status(int status, char ret[MEMO_STATUS_LEN])
     ret[8] = '\n';
 }
 
-int memo_read_status(int dir, int *ret, struct err *err)
+static const char fenced_mark[MEMO_STATUS_LEN + 1] = "cut-off-\n";
+
+void memo_format_fenced(char ret[MEMO_STATUS_LEN]) { memcpy(ret, fenced_mark, MEMO_STATUS_LEN); }
+
+int memo_read_status(int dir, int *ret, bool *ret_fenced, struct err *err)
 {
     char buf[16];
     size_t n = 0;
     int rc = file_read(dir, "status", buf, sizeof(buf), &n, err);
     if (rc < 0) return rc;
     if (n == 0) return err_set(err, ERR_NOT_FOUND, "init recorded no status");
+    if (n == MEMO_STATUS_LEN && memcmp(buf, fenced_mark, n) == 0) {
+        *ret = SIGKILL;
+        *ret_fenced = true;
+        return 0;
+    }
     bool good = n == MEMO_STATUS_LEN;
     unsigned v = 0;
     for (size_t i = 0; i < 8 && good; i++) {
@@ -238,6 +250,7 @@ int memo_read_status(int dir, int *ret, struct err *err)
     }
     if (!good) return err_set(err, ERR_CORRUPT, "init's status is unreadable");
     *ret = (int)v;
+    *ret_fenced = false;
     return 0;
 }
 
@@ -247,7 +260,7 @@ static const struct memo_field exit_fields[] = {
     BOOL(memo_exit, timed_out), BOOL(memo_exit, oom),
     INT(memo_exit, started_wall_us), INT(memo_exit, ended_wall_us),
     INT(memo_exit, mem_peak_bytes),  INT(memo_exit, cpu_us),
-    TEXT(memo_exit, text),
+    TEXT(memo_exit, text),      BOOL(memo_exit, fenced),
 };
 static const struct memo_table exit_table = {"exit", exit_fields, ARRAY_LEN(exit_fields)};
 

@@ -54,6 +54,7 @@ struct memo_conf {
     bool tty, stdin_open;
     bool slow;                   /* the runtime's documented way, without shortcuts */
     int64_t limit_ms, grace_ms;
+    int64_t fence_ms;            /* 0: none.  Absent in files of older agents */
     struct cgroup_set cgroups;
 };
 int memo_write_conf(int dir, const struct memo_conf *c, struct err *err);
@@ -78,14 +79,18 @@ bool memo_went(int dir, const char *boot_id);
 /* The wait status that init recorded; ERR_NOT_FOUND if it wrote none. */
 #define MEMO_STATUS_LEN 9 /* eight hex digits and a newline */
 void memo_format_status(int status, char ret[MEMO_STATUS_LEN]);
-int memo_read_status(int dir, int *ret, struct err *err);
+/* Init ended the container because the agent had no answer for too long. */
+void memo_format_fenced(char ret[MEMO_STATUS_LEN]);
+#define MEMO_FENCED_TEXT "it ended by itself: this node was cut off"
+/* Fenced: *ret is that of a SIGKILL. */
+int memo_read_status(int dir, int *ret, bool *ret_fenced, struct err *err);
 
 struct memo_exit {
     bool ran;        /* false: it could not be started, text says why */
     bool fatal;      /* not started, and trying again cannot help */
     bool known;      /* status says how it ended */
     int64_t status;  /* wait status */
-    bool timed_out, oom;
+    bool timed_out, oom, fenced;
     int64_t started_wall_us, ended_wall_us;
     int64_t mem_peak_bytes, cpu_us; /* -1: not known */
     char text[128];

@@ -221,6 +221,7 @@ static int start_runtime(struct exec *x, struct err *err)
                        .out = out[1],
                        .err_fd = err_fds[1],
                        .status = -1,
+                       .pulse = -1,
                        .ready = -1,
                        .dir = x->dir,
                        .spec = SHIM_SPEC_FD,

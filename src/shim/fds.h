@@ -7,6 +7,7 @@
 
 #define INIT_STATUS_FD 3 /* init: the file that takes the job's wait status */
 #define INIT_READY_FD 4  /* init: a pipe that gets one byte when the job has begun */
+#define INIT_PULSE_FD 5  /* init --fence: host/pulse.h */
 
 #define SHIM_AGENT_FD 3 /* run, adopt, exec: SEQPACKET pair, the agent's first connection */
 #define SHIM_LOCK_FD 4  /* run, adopt: holds the lock on DIR/lock for the supervisor's life */

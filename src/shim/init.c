@@ -6,7 +6,12 @@
  * whole pid namespace.  It waits for nothing else.
  *
  * It runs as the job's user, so it makes itself undumpable first: nobody of that
- * user may then trace it or reach its descriptors.  docs/spec/node.md */
+ * user may then trace it or reach its descriptors.
+ *
+ * With a fence it also ends when the agent had no answer for too long.  It looks
+ * by itself, at an instant of CLOCK_BOOTTIME: neither a dead agent nor a machine
+ * that slept holds it up, and nothing that the job may send it does, for it looks
+ * at the clock after every signal.  docs/spec/node.md, "Silence" */
 #include "shim/init.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +20,21 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "host/memo.h"
+#include "host/proc.h"
+#include "host/pulse.h"
 #include "shim/fds.h"
+
+#define TORN_MS 100 /* until a file that was being written is read again */
+
+struct fence {
+    int64_t after_ms;          /* 0: none */
+    const volatile char *map;
+    int64_t pulse_ms;          /* the last one that could be read */
+    timer_t timer;
+};
 
 static void say(const char *name, const char *why)
 {
@@ -56,6 +73,58 @@ static _Noreturn void leave(int status)
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
+/* ---- the fence */
+
+/* All others of the namespace first: the disk, for the status, may hang.  Only process 1 has
+ * a namespace of its own: from anywhere else this would be the whole machine. */
+static _Noreturn void cut_off(void)
+{
+    char text[MEMO_STATUS_LEN];
+    if (getpid() == 1) kill(-1, SIGKILL);
+    memo_format_fenced(text);
+    ssize_t ignored = write(INIT_STATUS_FD, text, sizeof(text));
+    (void)ignored;
+    _exit(128 + SIGKILL);
+}
+
+static void fence_arm(const struct fence *f, int64_t at_ms)
+{
+    struct itimerspec t = {.it_value = {at_ms / 1000, at_ms % 1000 * 1000000}};
+    timer_settime(f->timer, TIMER_ABSTIME, &t, NULL);
+}
+
+/* Leaves when the time is over; else wakes when it may be. */
+static void fence_look(struct fence *f)
+{
+    int64_t now = proc_boot_ms(), pulse = 0;
+    if (f->after_ms == 0 || now < f->pulse_ms + f->after_ms) return;
+    if (pulse_read(f->map, &pulse)) {
+        f->pulse_ms = pulse;
+        if (now >= pulse + f->after_ms) cut_off();
+        fence_arm(f, pulse + f->after_ms);
+        return;
+    }
+    if (now >= f->pulse_ms + f->after_ms + 10 * TORN_MS) cut_off(); /* what was read last counts */
+    fence_arm(f, now + TORN_MS);
+}
+
+/* The job is not begun without its fence, nor when its time is over already. */
+static void fence_begin(struct fence *f, int64_t after_ms)
+{
+    struct sigevent how = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMAX};
+    if (after_ms == 0) return;
+    f->map = pulse_map(INIT_PULSE_FD);
+    close(INIT_PULSE_FD);
+    if (!f->map || timer_create(CLOCK_BOOTTIME, &how, &f->timer) < 0) {
+        say("the command", "its fence cannot be set");
+        leave(126 << 8);
+    }
+    f->after_ms = after_ms;
+    if (!pulse_read(f->map, &f->pulse_ms)) f->pulse_ms = proc_boot_ms() - after_ms;
+    fence_arm(f, f->pulse_ms + after_ms);
+    fence_look(f);
+}
+
 /* Reaps all; leaves when the job is among them. */
 static void reap(pid_t job)
 {
@@ -65,8 +134,9 @@ static void reap(pid_t job)
         if (pid == job) leave(status);
 }
 
-int init_main(char *const *argv)
+int init_main(int64_t fence_ms, char *const *argv)
 {
+    struct fence fence = {0};
     prctl(PR_SET_DUMPABLE, 0);
     fcntl(INIT_STATUS_FD, F_SETFD, FD_CLOEXEC);
     fcntl(INIT_READY_FD, F_SETFD, FD_CLOEXEC);
@@ -79,6 +149,7 @@ int init_main(char *const *argv)
     sigdelset(&all, SIGPIPE);
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_SETMASK, &all, NULL);
+    fence_begin(&fence, fence_ms);
     pid_t job = fork();
     if (job < 0) {
         say(argv[0], strerror(errno));
@@ -91,8 +162,10 @@ int init_main(char *const *argv)
     (void)ignored;
     close(INIT_READY_FD);
     for (;;) {
-        int sig = sigwaitinfo(&all, NULL);
+        siginfo_t info = {0};
+        int sig = sigwaitinfo(&all, &info);
+        fence_look(&fence);
         if (sig == SIGCHLD) reap(job);
-        else if (sig > 0) kill(-job, sig);
+        else if (sig > 0 && !(sig == SIGRTMAX && info.si_code == SI_TIMER)) kill(-job, sig);
     }
 }

@@ -1,7 +1,10 @@
 /* shim/init.h - process 1 of every container.  docs/spec/node.md */
 #ifndef SHIM_INIT_H
 #define SHIM_INIT_H
+#include <stdint.h>
 
-int init_main(char *const *argv); /* argv: the job's; does not return */
+/* argv: the job's.  fence_ms: it ends, and the job with it, when the agent was not answered for
+ * so long; 0: never for that.  Does not return. */
+int init_main(int64_t fence_ms, char *const *argv);
 
 #endif

@@ -55,9 +55,10 @@ static int private_mounts(const struct launch *l, struct err *err)
 /* Puts descriptors where they belong: first all of them out of the way. */
 static int place_fds(const struct launch *l, struct err *err)
 {
-    enum { N = 7 };
-    const int from[N] = {l->in, l->out, l->err_fd, l->status, l->ready, l->dir, l->spec};
-    const int to[N] = {0, 1, 2, INIT_STATUS_FD, INIT_READY_FD, LAUNCH_DIR_FD, LAUNCH_SPEC_FD};
+    enum { N = 8 };
+    const int from[N] = {l->in, l->out, l->err_fd, l->status, l->ready, l->pulse, l->dir, l->spec};
+    const int to[N] = {0, 1, 2, INIT_STATUS_FD, INIT_READY_FD, INIT_PULSE_FD, LAUNCH_DIR_FD,
+                       LAUNCH_SPEC_FD};
     int high[N];
     for (int i = 0; i < N; i++) {
         high[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, 32);

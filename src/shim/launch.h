@@ -17,7 +17,7 @@ struct launch {
     bool overlay;      /* mount u, w over conf->lower at m */
     int in, out, err_fd; /* the child's 0, 1, 2; never a device of the host: the
                             runtime gives them to the container's user */
-    int status, ready; /* become descriptors 3 and 4, or -1 */
+    int status, ready, pulse; /* become descriptors 3, 4 and 5, or -1 */
     int dir;           /* becomes descriptor LAUNCH_DIR_FD: working directory */
     int spec;          /* becomes descriptor LAUNCH_SPEC_FD, or -1 */
     const char *log;   /* file for words about failure, in the working directory */

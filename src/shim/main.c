@@ -5,6 +5,7 @@
  * the container has.  Not for people: the agent starts it.  docs/spec/node.md */
 #include <stdio.h>
 #include <string.h>
+#include "base/str.h"
 #include "shim/exec.h"
 #include "shim/hold.h"
 #include "shim/init.h"
@@ -14,8 +15,13 @@
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
+    uint64_t fence_ms = 0;
     if (strcmp(mode, "init") == 0 && argc > 3 && strcmp(argv[2], "--") == 0)
-        return init_main(argv + 3);
+        return init_main(0, argv + 3);
+    if (strcmp(mode, "init") == 0 && argc > 5 && strcmp(argv[2], "--fence") == 0 &&
+        str_to_u64(str_of(argv[3]), &fence_ms) && fence_ms > 0 && fence_ms < INT32_MAX &&
+        strcmp(argv[4], "--") == 0)
+        return init_main((int64_t)fence_ms, argv + 5);
     if (strcmp(mode, "run") == 0 && argc == 2) return super_run_main();
     if (strcmp(mode, "adopt") == 0 && argc == 2) return super_adopt_main();
     if (strcmp(mode, "exec") == 0 && argc == 2) return exec_main(false);

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "host/file.h"
 #include "host/proc.h"
+#include "host/pulse.h"
 #include "shim/fds.h"
 #include "shim/launch.h"
 
@@ -125,6 +126,10 @@ int super_create(struct super *s, struct err *err)
     AUTO_FD int status =
         openat(s->dir, "status", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (status < 0) return err_sys(err, ERR_IO, errno, "cannot create the status file");
+    AUTO_FD int pulse = s->conf.fence_ms > 0
+                            ? openat(s->dir, PULSE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (s->conf.fence_ms > 0 && pulse < 0)
+        return err_sys(err, ERR_IO, errno, "cannot open its pulse");
     struct launch l = {.conf = &s->conf,
                        .overlay = true,
                        .in = f.in,
@@ -132,11 +137,13 @@ int super_create(struct super *s, struct err *err)
                        .err_fd = f.err,
                        .status = status,
                        .ready = f.ready,
+                       .pulse = pulse,
                        .dir = s->dir,
                        .spec = -1,
                        .log = "error",
                        .args = {"create", "--bundle=bundle", "--pid-file=" LAUNCH_DIR "pid",
-                                "--preserve-fds=2", s->conf.name}};
+                                pulse < 0 ? "--preserve-fds=2" : "--preserve-fds=3",
+                                s->conf.name}};
     if (s->conf.tty) {
         l.args[4] = "--console-socket=" LAUNCH_DIR "con";
         l.args[5] = s->conf.name;
@@ -250,8 +257,8 @@ static int start_slowly(struct super *s, struct err *err)
     int rc = output_pipe(&f.log_out, &f.out, err);
     if (rc < 0) return rc;
     struct launch l = {.conf = &s->conf, .in = f.log_out, .out = f.out, .err_fd = f.out,
-                       .status = -1, .ready = -1, .dir = s->dir, .spec = -1, .log = "error",
-                       .args = {"start", s->conf.name}};
+                       .status = -1, .ready = -1, .pulse = -1, .dir = s->dir, .spec = -1,
+                       .log = "error", .args = {"start", s->conf.name}};
     s->runtime = launch_runtime(&l, err);
     if (s->runtime < 0) return s->runtime;
     s->runtime_fd = proc_open_child(s->runtime, err);
@@ -372,7 +379,7 @@ static void find_status(struct super *s)
     int own = 0, job = 0;
     /* It is dead, but may be reaped a moment later. */
     bool have_own = s->is_child && waitpid((pid_t)s->life.pid, &own, 0) == (pid_t)s->life.pid;
-    if (memo_read_status(s->dir, &job, NULL) == 0) {
+    if (memo_read_status(s->dir, &job, &s->end.fenced, NULL) == 0) {
         s->end.known = true;
         s->end.status = job;
     } else if (have_own) {
@@ -396,6 +403,7 @@ void super_finish(struct super *s)
     s->end.mem_peak_bytes = use.mem_peak_bytes;
     s->end.cpu_us = use.cpu_us;
     s->end.oom = use.oom_kills > 0 && s->end.known && s->end.status != 0;
+    if (s->end.fenced) TEXT_CLIP(s->end.text, STR(MEMO_FENCED_TEXT));
     if (!s->end.ran) TEXT_CLIP(s->end.text, STR("the container ended before it was started"));
     end_now(s, s->end.ran ? SHIM_EXIT : SHIM_FAILED);
 }

@@ -1,7 +1,10 @@
 /* The conversation with a scripted manager: lost, late, double and foreign answers. */
 #include "test.h"
 
+#include <unistd.h>
+
 #include "agent/link.h"
+#include "host/proc.h"
 #include "net/http_server.h"
 #include "net/log.h"
 
@@ -16,6 +19,7 @@ struct fixture {
     struct net_loop *loop;
     struct http_server *server;
     struct driver d;
+    struct driver_ops ops; /* the driver's, with answers taped */
     struct bodies *bodies;
     struct act *act;
     struct link *link;
@@ -27,6 +31,16 @@ struct fixture {
     uint32_t n_held;
     bool arrived;
 };
+
+static int64_t answered_ms; /* of the newest answer, when its request was sent */
+static uint32_t n_answered;
+
+static void tape_answered(void *self, int64_t sent_boot_ms)
+{
+    (void)self;
+    answered_ms = sent_boot_ms;
+    n_answered++;
+}
 
 static void on_gone(struct http_req *r, void *arg)
 {
@@ -98,6 +112,10 @@ static void fixture_init(struct fixture *f)
     text_fmt(f->url, sizeof(f->url), "http://127.0.0.1:%u", http_server_port(f->server));
     struct driver_config c = {.state_dir = "/nonexistent", .on_change = on_change, .arg = f};
     assert_int_equal(fake_driver_new(f->loop, &c, &f->d, &err), 0);
+    f->ops = *f->d.ops;
+    f->ops.answered = tape_answered;
+    f->d.ops = &f->ops;
+    n_answered = 0;
     agent_start(f, INC);
 }
 
@@ -461,6 +479,38 @@ static void a_new_incarnation_is_believed_when_it_stays(void **state)
 
 /* Killed at any point: the next agent finds the containers, reports them all under a
  * higher epoch, and touches none until it is told. */
+/* What keeps containers alive is that an answer came, and counts from when its request left:
+ * not from when the answer came, however late. */
+static void agt7_an_answer_counts_from_its_request(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f);
+    int64_t before = proc_boot_ms();
+    request(&f, 0);
+    int64_t sent = proc_boot_ms();
+    usleep(150000);
+    answer(&f, 0, &(struct reply){.turn = 3});
+    request(&f, 1);
+    assert_int_equal(n_answered, 1);
+    assert_in_range(answered_ms, before > 1000 ? before - 1000 : 0, sent);
+    lose(&f, 1);
+    request(&f, 2);
+    http_req_on_close(f.held[2], NULL, NULL);
+    http_reply_problem(f.held[2], 503, "unavailable", "not now");
+    f.held[2] = NULL;
+    request(&f, 3);
+    answer(&f, 3, &(struct reply){.incarnation = NEW, .turn = 1});
+    request(&f, 4);
+    answer(&f, 4, &(struct reply){.cluster = FOREIGN, .turn = 9});
+    request(&f, 5);
+    assert_int_equal(n_answered, 1); /* none of these was an answer of our manager */
+    answer(&f, 5, &(struct reply){.turn = 2}); /* no news, but it heard us */
+    request(&f, 6);
+    assert_int_equal(n_answered, 2);
+    fixture_done(&f);
+}
+
 static void a_restarted_agent_reports_and_converges(void **state)
 {
     struct fixture f;
@@ -525,6 +575,7 @@ int main(void)
         cmocka_unit_test(a_missing_body_is_asked_for_at_once),
         cmocka_unit_test(other_clusters_have_no_say),
         cmocka_unit_test(a_new_incarnation_is_believed_when_it_stays),
+        cmocka_unit_test(agt7_an_answer_counts_from_its_request),
         cmocka_unit_test(a_restarted_agent_reports_and_converges),
         cmocka_unit_test(a_long_list_leaves_seldom),
     };

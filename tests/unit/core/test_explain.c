@@ -25,7 +25,8 @@ static void every_state_says_something(void **state)
         lab_tick(l, SESSION_ALARM_AFTER_MS);
         lab_expect_why(l, id, WHY_STOPPING,
                        "its grace is over and its end is not proved: on n1 (unreachable), n1 "
-                       "(unreachable)");
+                       "(unreachable); node n1 is silent for 30 s: what runs there goes on, and "
+                       "is held until the node is back or given up");
         lab_free(l);
     }
 }

@@ -131,9 +131,11 @@ static void a_status_is_eight_digits_or_unreadable(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         int status = -1;
+        bool fenced = true;
         put("status", cases[i].text);
-        assert_int_equal(memo_read_status(dir, &status, NULL), cases[i].rc);
+        assert_int_equal(memo_read_status(dir, &status, &fenced, NULL), cases[i].rc);
         if (cases[i].rc == 0) assert_int_equal(status, cases[i].status);
+        assert_int_equal(fenced, cases[i].rc != 0);
     }
     char text[MEMO_STATUS_LEN + 1] = "";
     memo_format_status(0x8b, text);

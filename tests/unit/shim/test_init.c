@@ -69,12 +69,14 @@ static struct init start(const char *const *argv, bool deaf)
 static int finish(struct init *i, int *ret_job, char *said, size_t cap)
 {
     int own = 0;
+    bool fenced = true;
     size_t n = 0;
     ssize_t r;
     while (n + 1 < cap && (r = read(i->err, said + n, cap - 1 - n)) > 0) n += (size_t)r;
     said[n] = 0;
     assert_int_equal(waitpid(i->pid, &own, 0), i->pid);
-    assert_int_equal(memo_read_status(dir, ret_job, NULL), 0);
+    assert_int_equal(memo_read_status(dir, ret_job, &fenced, NULL), 0);
+    assert_false(fenced);
     close(i->ready);
     close(i->err);
     return own;
