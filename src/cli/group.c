@@ -116,6 +116,7 @@ static void show(const void *object, struct strbuf *b)
     time_line(b, "service limit", v->time_limit_service_ms);
     time_line(b, "longest", v->time_max_ms);
     time_line(b, "fence after", v->fence_after_ms);
+    strbuf_fmt(b, "%-17s %s\n", "host network", v->host_network ? "allowed" : "not allowed");
     line(b, "projects");
     projects_text(v, b);
     strbuf_putc(b, '\n');
@@ -142,6 +143,7 @@ enum {
     KEY_ORDER = 300, KEY_BLOCKED, KEY_STRATEGY, KEY_PREEMPT, KEY_MODE, KEY_SCOPE, KEY_VICTIMS,
     KEY_BATCH, KEY_INTERACTIVE, KEY_SERVICE, KEY_LONGEST, KEY_UNDATED, KEY_MIN_RUNTIME, KEY_FENCE,
     KEY_RESERVE, KEY_TESTS, KEY_LOWER_AFTER, KEY_LOWER_BY, KEY_PROJECT,
+    KEY_HOST_NETWORK,
 };
 
 struct set_args {
@@ -158,6 +160,8 @@ static const struct argp_option set_options[] = {
      "Which of the machines with room: concentrated, dispersed, round_robin, least_allocated, "
      "most_allocated, best_fit", 1},
     {"project", KEY_PROJECT, "NAME", 0, "Only this may use it (repeat); all: everybody", 1},
+    {"host-network", KEY_HOST_NETWORK, "yes|no", 0,
+     "May sessions use the network of the machine itself?", 1},
     {"batch-limit", KEY_BATCH, "TIME", 0, "Time limit of batch sessions that set none; 0: none", 2},
     {"interactive-limit", KEY_INTERACTIVE, "TIME", 0, "The same for interactive ones", 2},
     {"service-limit", KEY_SERVICE, "TIME", 0, "The same for services", 2},
@@ -197,6 +201,7 @@ static const struct {
     {KEY_STRATEGY, names_place_strategy, offsetof(struct group_request, strategy),
      "concentrated, dispersed, round_robin, least_allocated, most_allocated or best_fit"},
     {KEY_PREEMPT, names_choice, offsetof(struct group_request, preempt.enabled), "yes or no"},
+    {KEY_HOST_NETWORK, names_choice, offsetof(struct group_request, host_network), "yes or no"},
     {KEY_MODE, names_preempt_mode, offsetof(struct group_request, preempt.mode),
      "terminate or requeue"},
     {KEY_SCOPE, names_preempt_scope, offsetof(struct group_request, preempt.scope),

@@ -15,7 +15,7 @@ enum { FILE_MAX = 1024 * 1024, SUBMIT_PATIENCE_MS = 30000 };
 enum {
     KEY_NAME = 300, KEY_PROJECT, KEY_GROUP, KEY_CPUS, KEY_MEM, KEY_GPUS, KEY_CONTAINERS,
     KEY_ONE_NODE, KEY_TIME, KEY_PRIORITY, KEY_WORKDIR, KEY_IMAGE, KEY_DISK, KEY_KIND, KEY_GRACE,
-    KEY_PENDING, KEY_IMPOSSIBLE, KEY_KEEP_GANG, KEY_LABEL,
+    KEY_NETWORK, KEY_PENDING, KEY_IMPOSSIBLE, KEY_KEEP_GANG, KEY_LABEL,
     KEY_GPU_MODEL, KEY_ARCH, KEY_NODE, KEY_PREFER, KEY_STRATEGY, KEY_NODE_LABEL,
     KEY_ARRAY, KEY_BEGIN, KEY_HOLD, KEY_PREEMPTIBLE, KEY_DISCONNECT, KEY_RESTARTS, KEY_AFTER,
     KEY_KEY, KEY_CHECK,
@@ -61,6 +61,8 @@ static const struct argp_option options[] = {
      "machine (default: host, the machine's own programs)", 0},
     {"disk", KEY_DISK, "SIZE", 0,
      "Most that each container may write to its root (0: no limit)", 0},
+    {"network", KEY_NETWORK, "MODE", 0,
+     "outbound (default), none, or host: the machine's own, where the group allows it", 0},
     {"env", 'e', "NAME=VALUE", 0, "Set a variable; NAME alone takes its value from here", 0},
     {"workdir", KEY_WORKDIR, "DIR", 0, "Start in this directory of the container", 0},
     {"interactive", 'i', 0, 0, "Pass standard input on to the command", 0},
@@ -268,6 +270,13 @@ static int apply_schedule(struct run_args *a, struct err *err)
         if (!wire_name_find(names_session_kind, str_of(v), &kind))
             rc = bad(err, "kind", v, "batch, interactive or service");
         else s->kind = (enum session_kind)kind;
+    }
+    v = given(a, KEY_NETWORK);
+    int32_t mode = 0;
+    if (rc == 0 && v) {
+        if (!wire_name_find(names_network_mode, str_of(v), &mode) || mode == NETWORK_DEFAULT)
+            rc = bad(err, "network", v, "outbound, none or host");
+        else s->network = (enum network_mode)mode;
     }
     if (given(a, KEY_ONE_NODE)) s->one_node = true;
     if (given(a, KEY_KEEP_GANG)) s->stop_on_member = false;

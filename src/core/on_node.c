@@ -61,6 +61,7 @@ static bool texts_sane(const struct node *n)
     }
     return terminated(n->boot_id, sizeof(n->boot_id)) &&
            terminated(n->data_addr, sizeof(n->data_addr)) &&
+           terminated(n->net_addr, sizeof(n->net_addr)) &&
            terminated(n->version, sizeof(n->version)) && terminated(n->facts, sizeof(n->facts));
 }
 
@@ -132,6 +133,7 @@ static void describe(struct node *n, const struct node *in)
     copy_text(n->links, sizeof(n->links), in->links);
     copy_text(n->boot_id, sizeof(n->boot_id), in->boot_id);
     copy_text(n->data_addr, sizeof(n->data_addr), in->data_addr);
+    copy_text(n->net_addr, sizeof(n->net_addr), in->net_addr);
     copy_text(n->version, sizeof(n->version), in->version);
     copy_text(n->facts, sizeof(n->facts), in->facts);
     copy_text(n->labels, sizeof(n->labels), in->labels);
@@ -146,6 +148,7 @@ static bool same_node(const struct node *a, const struct node *b)
            memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 &&
            node_same_devices(a, b) &&
            strcmp(a->boot_id, b->boot_id) == 0 && strcmp(a->data_addr, b->data_addr) == 0 &&
+           strcmp(a->net_addr, b->net_addr) == 0 &&
            strcmp(a->version, b->version) == 0 && strcmp(a->facts, b->facts) == 0 &&
            strcmp(a->labels, b->labels) == 0 && strcmp(a->arch, b->arch) == 0;
 }

@@ -53,6 +53,7 @@ static void merge(struct group *g, const struct group_request *rq)
     if (rq->strategy) g->strategy = rq->strategy;
     merge_preempt(&g->preempt, &rq->preempt);
     if (rq->fence_after_ms >= 0) g->fence_ms = rq->fence_after_ms;
+    if (rq->host_network != CHOICE_DEFAULT) g->host_network = rq->host_network == CHOICE_YES;
     if (rq->time_max_ms >= 0) g->time_max_ms = rq->time_max_ms;
     if (rq->time_limit_batch_ms >= 0) g->time_limit_ms[KIND_BATCH] = rq->time_limit_batch_ms;
     if (rq->time_limit_interactive_ms >= 0)

@@ -147,6 +147,18 @@ static bool submit_node(struct api_call *c, const struct session_spec *spec, str
     return false;
 }
 
+/* The machine's own network shows everything that listens there: by policy alone. */
+static bool submit_network(struct api_call *c, const struct session_spec *spec,
+                           const struct group *g)
+{
+    if (spec->network != NETWORK_HOST || g->host_network) return true;
+    answer_problem(c->m, c->req, 403, "denied", "network",
+                   "network: group \"%s\" does not let sessions use the network of its machines "
+                   "(an administrator may: rota group set %s --host-network yes)",
+                   g->name, g->name);
+    return false;
+}
+
 /* Fills what the caller of step knows; false: it has been answered. */
 static bool submit_event(struct api_call *c, const struct session_spec *spec, struct event *ev)
 {
@@ -159,6 +171,7 @@ static bool submit_event(struct api_call *c, const struct session_spec *spec, st
                        field, p ? spec->group : spec->project);
         return false;
     }
+    if (!submit_network(c, spec, g)) return false;
     memset(ev, 0, sizeof(*ev));
     ev->kind = EVENT_SUBMIT;
     ev->actor = c->user;

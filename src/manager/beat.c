@@ -311,12 +311,28 @@ static bool is_data_addr(const char *text, struct err *err)
     return false;
 }
 
+/* Packets of other nodes shall be sent there. */
+static bool is_net_addr(const char *text, struct err *err)
+{
+    struct net_addr a;
+    if (!text[0]) return true;
+    if (net_addr_parse(str_of(text), 1, &a, NULL) == 0 && a.kind == NET_ADDR_IP &&
+        strcmp(a.host, text) == 0)
+        return true;
+    err_set(err, ERR_INVALID, "info.net_addr: expected an IPv4 address without a port");
+    return false;
+}
+
 static bool info_to_node(const struct world *w, const struct sync_request *rq, struct node *n,
                          struct err *err)
 {
     const struct sync_info *in = &rq->info;
     if (!is_data_addr(in->data_addr, err)) {
         err_field(err, "info.data_addr");
+        return false;
+    }
+    if (!is_net_addr(in->net_addr, err)) {
+        err_field(err, "info.net_addr");
         return false;
     }
     memset(n, 0, sizeof(*n));
@@ -330,6 +346,7 @@ static bool info_to_node(const struct world *w, const struct sync_request *rq, s
     n->group = g->id;
     bool fits = TEXT_SET(n->name, str_of(rq->node)) && TEXT_SET(n->boot_id, str_of(rq->boot_id)) &&
                 TEXT_SET(n->data_addr, str_of(in->data_addr)) &&
+                TEXT_SET(n->net_addr, str_of(in->net_addr)) &&
                 TEXT_SET(n->version, str_of(in->version)) &&
                 TEXT_SET(n->facts, str_of(in->facts)) &&
                 TEXT_SET(n->labels, str_of(in->labels)) && TEXT_SET(n->arch, str_of(in->arch));
@@ -371,6 +388,7 @@ static bool same_node(const struct node *a, const struct node *b)
     return a->group == b->group && a->epoch == b->epoch &&
            memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 &&
            strcmp(a->boot_id, b->boot_id) == 0 && strcmp(a->data_addr, b->data_addr) == 0 &&
+           strcmp(a->net_addr, b->net_addr) == 0 &&
            strcmp(a->version, b->version) == 0 && strcmp(a->facts, b->facts) == 0 &&
            strcmp(a->labels, b->labels) == 0 && strcmp(a->arch, b->arch) == 0 &&
            node_same_devices(a, b);

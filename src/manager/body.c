@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "base/check.h"
 #include "manager/manager.h"
+#include "net/addr.h"
 #include "wire/sync.h"
 
 static bool listed(const struct sync_request *rq, uint64_t session, uint32_t attempt)
@@ -48,6 +49,16 @@ static int by_member(const void *a, const void *b)
     return (x->member > y->member) - (x->member < y->member);
 }
 
+/* Where its node is reached by the others: as it says, or where its data port is. */
+static void put_addr(const struct node *n, struct sync_peer *p)
+{
+    struct net_addr a;
+    if (n->net_addr[0]) TEXT_CLIP(p->addr, str_of(n->net_addr));
+    else if (net_addr_parse(str_of(n->data_addr), 0, &a, NULL) == 0 && a.kind == NET_ADDR_IP &&
+             strlen(a.host) < sizeof(p->addr))
+        TEXT_CLIP(p->addr, str_of(a.host));
+}
+
 static void add_places(const struct world *w, const struct session *s, struct sync_body *b)
 {
     for (const struct alloc *a = world_allocs_of_session(w, s); a;
@@ -58,6 +69,7 @@ static void add_places(const struct world *w, const struct session *s, struct sy
         struct sync_peer *p = VEC_ADD(&b->peers);
         p->member = a->ref.member;
         TEXT_CLIP(p->node, str_of(n->name));
+        put_addr(n, p);
         if (a->devices)
             VEC_PUSH(&b->devices, ((struct sync_device_mask){a->ref.member, a->devices}));
     }

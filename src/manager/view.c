@@ -275,6 +275,7 @@ void view_group(const struct manager *m, uint32_t user, const struct group *g,
     ret->lower_by = g->lower_by;
     ret->strategy = g->strategy;
     ret->preempt = g->preempt;
+    ret->host_network = g->host_network;
     ret->time_max_ms = g->time_max_ms;
     ret->fence_after_ms = g->fence_ms;
     for (uint32_t i = 0; i < g->n_projects; i++) {

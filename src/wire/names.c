@@ -76,6 +76,11 @@ const struct wire_name names_on_disconnect[] = {
 const struct wire_name names_choice[] = {
     {CHOICE_DEFAULT, "default"}, {CHOICE_YES, "yes"}, {CHOICE_NO, "no"}, END,
 };
+const struct wire_name names_network_mode[] = {
+    {NETWORK_DEFAULT, ""}, {NETWORK_OUTBOUND, "outbound"}, {NETWORK_NONE, "none"},
+    {NETWORK_HOST, "host"}, END,
+};
+_Static_assert(ARRAY_LEN(names_network_mode) == NETWORK_MODES + 1, "one name a mode");
 const struct wire_name names_account_role[] = {
     {ROLE_NONE, "none"}, {ROLE_ADMIN, "admin"}, {ROLE_MEMBER, "member"}, END,
 };

@@ -12,6 +12,7 @@ extern const struct wire_name names_session_state[], names_session_outcome[], /*
     names_history[],
     names_why_kind[],
     names_device_health[],
-    names_on_disconnect[];
+    names_on_disconnect[],
+    names_network_mode[];
 
 #endif

@@ -108,6 +108,8 @@ static const struct wire_field spec_fields[] = {
                 .doc = "This node first, others too."),
     WIRE_F_ENUM(struct session_spec, strategy, "strategy", names_place_strategy_or_none,
                 .flags = WIRE_OMIT, .doc = "Which node; absent: as its group says."),
+    WIRE_F_ENUM(struct session_spec, network, "network", names_network_mode, .flags = WIRE_OMIT,
+                .doc = "outbound, none or host; absent: outbound where the node can."),
     WIRE_F_MAP(struct session_spec, labels, "labels", SPEC_LABELS_MAX, 8192, .flags = WIRE_OMIT,
                .doc = "Free words for people."),
 };
@@ -468,6 +470,8 @@ static const struct wire_field group_request_fields[] = {
                 .flags = WIRE_OMIT, .doc = "Which of the nodes with room."),
     WIRE_F_OBJECT(struct group_request, preempt, "preempt", &preempt_request_table,
                   .flags = WIRE_OMIT, .doc = "Making room for higher priorities."),
+    WIRE_F_ENUM(struct group_request, host_network, "host_network", names_choice,
+                .flags = WIRE_OMIT, .doc = "yes: sessions may use the machine's own network."),
     WIRE_F_I64(struct group_request, time_max_ms, "time_max_ms", .alias = "time_max",
                .flags = WIRE_OMIT | WIRE_DURATION, .min = 0, .max = SESSION_TIME_MAX_MS,
                .def = -1, .doc = "The longest that a session may ask for; 0: no bound."),

@@ -6,6 +6,7 @@
 #define WIRE_OBJECTS_H
 #include "core/explain.h"
 #include "core/model/world.h"
+#include "core/nodeplan/network.h"
 #include "core/step.h"
 #include "wire/names.h"
 #include "wire/table.h"
@@ -65,6 +66,7 @@ struct session_spec {
     char arch[16];
     char node[NODE_NAME_MAX + 1], prefer_node[NODE_NAME_MAX + 1]; /* one of both */
     enum place_strategy strategy;    /* 0: its group's */
+    enum network_mode network;
     struct wire_map labels;
 };
 extern const struct wire_table wire_session_spec;
@@ -101,6 +103,7 @@ struct group_request { /* PUT: what is absent stays as it is (0 / -1) */
     int64_t undated_ms, lower_after, lower_by;
     enum place_strategy strategy;
     struct preempt_request preempt;
+    enum choice host_network;
     int64_t time_limit_batch_ms, time_limit_interactive_ms, time_limit_service_ms, time_max_ms;
     int64_t fence_after_ms;
     struct wire_texts projects; /* n 0: absent; "*" alone: everybody */
@@ -180,6 +183,7 @@ struct group_view {
     int32_t lower_by;
     enum place_strategy strategy;
     struct preempt_policy preempt;
+    bool host_network;
     int64_t time_limit_batch_ms, time_limit_interactive_ms, time_limit_service_ms; /* 0: none */
     int64_t time_max_ms;         /* 0: no bound */
     int64_t fence_after_ms;

@@ -27,6 +27,7 @@ static const struct wire_field info_fields[] = {
     WIRE_F_TEXT(struct sync_info, facts, "facts"),
     WIRE_F_TEXT(struct sync_info, labels, "labels", OMIT),
     WIRE_F_TEXT(struct sync_info, arch, "arch", OMIT),
+    WIRE_F_TEXT(struct sync_info, net_addr, "net_addr", OMIT),
     WIRE_F_TEXT(struct sync_info, group, "group", .flags = WIRE_NAME, .def_text = "default",
                 .min = 1),
     WIRE_F_I64(struct sync_info, cpu_milli, "cpu_milli", NEED, .min = 0, .max = SLOT_MAX),
@@ -150,6 +151,7 @@ static const struct wire_table mask_table =
 static const struct wire_field peer_fields[] = {
     WIRE_F_U32(struct sync_peer, member, "member", NEED),
     WIRE_F_TEXT(struct sync_peer, node, "node", NEED),
+    WIRE_F_TEXT(struct sync_peer, addr, "addr", OMIT),
 };
 static const struct wire_table peer_table = WIRE_TABLE("peer", struct sync_peer, peer_fields);
 

@@ -29,6 +29,7 @@ struct sync_info {
     char version[24], data_addr[64], facts[128], group[64];
     char labels[256]; /* "disk=ssd,zone=a" */
     char arch[16];    /* as uname says it */
+    char net_addr[48]; /* where other nodes reach this one, an IP address; "": as data_addr */
     int64_t cpu_milli, mem_bytes;
     uint32_t n_devices;
     struct sync_device devices[NODE_DEVICES_MAX];
@@ -56,7 +57,11 @@ struct sync_request {
 };
 
 struct sync_device_mask { uint32_t member, mask; };
-struct sync_peer { uint32_t member; char node[NODE_NAME_MAX + 1]; };
+struct sync_peer {
+    uint32_t member;
+    char node[NODE_NAME_MAX + 1];
+    char addr[48]; /* of the node, for other nodes; "": it has told none */
+};
 struct sync_body {
     uint64_t session;
     uint32_t attempt;

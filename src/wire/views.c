@@ -163,6 +163,8 @@ static const struct wire_field group_fields[] = {
                 .def = STRATEGY_CONCENTRATED, .doc = "Which of the nodes with room."),
     WIRE_F_OBJECT(struct group_view, preempt, "preempt", &preempt_table,
                   .doc = "Making room for higher priorities."),
+    WIRE_F_BOOL(struct group_view, host_network, "host_network",
+                .doc = "Sessions may use the network of the machine itself."),
     WIRE_F_BOOL(struct group_view, restricted, "restricted", OMIT,
                 .doc = "Some projects alone may use it."),
     WIRE_F_TEXTS(struct group_view, projects, "projects", GROUP_PROJECTS_MAX, 2048,

@@ -72,7 +72,7 @@ static void dump_group(const struct group *g, struct strbuf *out)
                place_strategy_name(g->strategy), p->enabled, preempt_mode_name(p->mode),
                preempt_scope_name(p->scope), preempt_order_name(p->order),
                (long long)p->min_runtime_ms);
-    strbuf_fmt(out, " round_robin_node=%u", g->round_robin_node);
+    strbuf_fmt(out, " host_network=%d round_robin_node=%u", g->host_network, g->round_robin_node);
     for (uint32_t i = 0; i < g->n_projects; i++) strbuf_fmt(out, " project=%u", g->projects[i]);
     strbuf_fmt(out, " fence=%lld max=%lld limits=", (long long)g->fence_ms,
                (long long)g->time_max_ms);
@@ -89,6 +89,7 @@ static void dump_node(const struct node *n, struct strbuf *out)
     strbuf_fmt(out, " cordoned=%d epoch=%llu", n->cordoned, (unsigned long long)n->epoch);
     put_text(out, "boot", n->boot_id);
     put_text(out, "addr", n->data_addr);
+    put_text(out, "net", n->net_addr);
     put_text(out, "version", n->version);
     put_text(out, "facts", n->facts);
     put_text(out, "labels", n->labels);

@@ -80,6 +80,7 @@ void group_defaults(struct group *g)
     g->time_limit_ms[KIND_SERVICE] = 0;
     g->fence_ms = GROUP_FENCE_MS;
     g->time_max_ms = 0;
+    g->host_network = false;
     g->n_projects = 0;
 }
 

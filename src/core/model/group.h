@@ -65,6 +65,7 @@ struct group {
     enum place_strategy strategy;
     uint32_t round_robin_node; /* the node that round_robin chose last; 0: none yet */
     struct preempt_policy preempt;
+    bool host_network;      /* sessions may use the network of the machine itself */
     int64_t time_limit_ms[SESSION_KINDS]; /* default by kind; 0: none */
     int64_t fence_ms;    /* of sessions that are to wait again when their node is cut off */
     int64_t time_max_ms; /* the most a session may ask for, none included; 0: no bound */

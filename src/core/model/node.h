@@ -50,6 +50,7 @@ struct node {
     char links[LINK_TEXT]; /* how they reach each other: linkmap.h; "" knows nothing */
     char boot_id[40];
     char data_addr[64];   /* where its data port listens, "ip:port" */
+    char net_addr[48];    /* where other nodes reach it; "": the address of data_addr */
     char version[24];
     char facts[128];      /* notes for people: "seccomp by JSON: slow starts" */
     char labels[256];     /* "disk=ssd,zone=a", sorted by key */

@@ -320,7 +320,8 @@ static void test_limits_and_groups(void **state)
            "\"lower_after\":0,\"lower_by\":7,\"strategy\":\"best_fit\","
            "\"preempt\":{\"enabled\":true,\"mode\":\"requeue\",\"scope\":\"group\","
            "\"order\":\"oldest\","
-           "\"min_runtime_ms\":60000},\"restricted\":true,\"projects\":[\"vision\"]");
+           "\"min_runtime_ms\":60000},\"host_network\":false,"
+           "\"restricted\":true,\"projects\":[\"vision\"]");
     post(&r, "/api/v1/sessions", "{\"command\":[\"x\"]}", 403, "not open to project default");
     post(&r, "/api/v1/sessions",
          "{\"command\":[\"x\"],\"project\":\"vision\",\"time_limit\":\"3h\"}", 400,
@@ -329,6 +330,15 @@ static void test_limits_and_groups(void **state)
                         .body = "{\"projects\":[\"*\"]}"};
     expect(&r, &open, 200, "\"projects\":[]");
     post(&r, "/api/v1/sessions", "{\"command\":[\"x\"]}", 201, "\"time_limit_ms\":3600000");
+    post(&r, "/api/v1/sessions", "{\"command\":[\"x\"],\"network\":\"host\"}", 403,
+         "does not let sessions use the network of its machines");
+    post(&r, "/api/v1/sessions", "{\"command\":[\"x\"],\"network\":\"moon\"}", 400,
+         "network");
+    open.body = "{\"host_network\":\"yes\"}";
+    expect(&r, &open, 200, "\"host_network\":true");
+    rig_kill(&r);
+    rig_start(&r);
+    post(&r, "/api/v1/sessions", "{\"command\":[\"x\"],\"network\":\"host\"}", 201, NULL);
     open.body = "{\"projects\":[\"nobodys\"]}";
     expect(&r, &open, 400, "nobodys");
     open.body = "{\"reserve_depth\":0}";

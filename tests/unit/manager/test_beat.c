@@ -56,6 +56,7 @@ static void test_held_until_there_is_something_to_hear(void **state)
     assert_int_equal(a.bodies.v[0].uid, 65534);
     assert_int_equal(a.bodies.v[0].peers.n, 1);
     assert_string_equal(a.bodies.v[0].peers.v[0].node, "n1");
+    assert_string_equal(a.bodies.v[0].peers.v[0].addr, "127.0.0.1"); /* of its data port */
     answer_free(&a);
     fake_node_done(&n);
     rig_close(&r);
