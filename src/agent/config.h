@@ -27,6 +27,7 @@ struct agent_config {
     char group[64];
     char labels[256];              /* "disk=ssd,zone=a", sorted by key */
     char data_listen[CONFIG_PATH_MAX];
+    char metrics_listen[64];       /* on loopback; "": nowhere */
     char data_addr[64];            /* what others dial; default: where we listen */
     char driver[16];               /* "crun", "fake" */
     char shim[CONFIG_PATH_MAX];

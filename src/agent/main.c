@@ -17,6 +17,7 @@
 #include "agent/port.h"
 #include "agent/link.h"
 #include "agent/meters.h"
+#include "agent/metrics.h"
 #include "base/check.h"
 #include "enrol/join.h"
 #include "net/log.h"
@@ -34,6 +35,7 @@ struct agent {
     struct bodies *bodies;
     struct act *act;
     struct meters *meters;
+    struct metrics *metrics;
     struct port *port;
     struct link *link;
 };
@@ -182,13 +184,16 @@ static int start(struct agent *a, struct err *err)
     if (rc != 0) return rc;
     a->act = act_new(&a->driver, a->bodies, a->id.incarnation);
     a->meters = meters_new(a->loop, &a->driver, &(struct meters_opts){.tell_ms = 0});
-    rc = open_port(a, err);
+    if (a->c.metrics_listen[0] != '\0')
+        rc = metrics_open(a->loop, a->c.metrics_listen, a->meters, &a->link, &a->metrics, err);
+    if (rc == 0) rc = open_port(a, err);
     return rc == 0 ? open_link(a, err) : rc;
 }
 
 static void finish(struct agent *a)
 {
     link_free(a->link);
+    metrics_close(a->metrics);
     port_free(a->port);
     meters_free(a->meters);
     act_free(a->act);

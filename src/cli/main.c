@@ -13,6 +13,8 @@ const struct verb verb_table[] = {
     {"show", "everything about one session", verb_show, false},
     {"why", "why a session is where it is", verb_why, false},
     {"queue", "what waits, in order, and for what", verb_queue, false},
+    {"top", "what running sessions use, drawn anew each two seconds", verb_top, false},
+    {"usage", "what the containers of a session use", verb_usage, false},
     {"logs", "output of a session", verb_logs, false},
     {"exec", "run a command inside a running session", verb_exec, false},
     {"stop", "end sessions", verb_stop, false},

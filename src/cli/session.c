@@ -55,6 +55,33 @@ static void show_end(struct strbuf *b, const struct session_view *v)
     line(b, "detail", v->detail);
 }
 
+/* While it runs, at the moment; afterwards in all. */
+static void show_use(struct strbuf *b, const struct session_view *v)
+{
+    AUTO_STRBUF struct strbuf t;
+    strbuf_init(&t, 512);
+    if (v->cpu_used_milli >= 0) {
+        fmt_cpu(&t, v->cpu_used_milli);
+        strbuf_puts(&t, " CPU now");
+    }
+    if (v->cpu_us >= 0) {
+        strbuf_puts(&t, t.n > 0 ? ", " : "");
+        fmt_duration(&t, v->cpu_us / 1000);
+        strbuf_puts(&t, " of CPU time");
+    }
+    if (v->mem_used_bytes >= 0) {
+        strbuf_puts(&t, t.n > 0 ? ", " : "");
+        fmt_bytes(&t, v->mem_used_bytes);
+        strbuf_puts(&t, " memory now");
+    }
+    if (v->mem_peak_bytes >= 0) {
+        strbuf_puts(&t, t.n > 0 ? ", " : "");
+        fmt_bytes(&t, v->mem_peak_bytes);
+        strbuf_puts(&t, v->members > 1 ? " memory at most in one container" : " memory at most");
+    }
+    if (t.n > 0) strbuf_fmt(b, "%-11s %.*s\n", "used", (int)t.n, t.p);
+}
+
 static void show_times(struct strbuf *b, const struct session_view *v)
 {
     line(b, "submitted", v->submitted_at);
@@ -110,6 +137,7 @@ static void show_session(const void *object, struct strbuf *b)
     show_needs(b, v);
     for (uint32_t i = 0; i < v->nodes.n; i++) line(b, i == 0 ? "on" : "", v->nodes.v[i]);
     show_times(b, v);
+    show_use(b, v);
     show_end(b, v);
     if (!v->spec) return;
     AUTO_STRBUF struct strbuf yaml;

@@ -16,6 +16,18 @@ uint32_t term_width(void)
     return 80;
 }
 
+uint32_t term_height(void)
+{
+    struct winsize w = {0};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_row : 0;
+}
+
+bool term_can_clear(void)
+{
+    const char *term = getenv("TERM");
+    return term && term[0] && strcmp(term, "dumb") != 0;
+}
+
 bool term_color_on(int fd)
 {
     const char *no = getenv("NO_COLOR");

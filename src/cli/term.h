@@ -9,6 +9,9 @@ enum term_color { TERM_PLAIN = 0, TERM_RED, TERM_GREEN, TERM_YELLOW, TERM_DIM, T
 
 /* Columns of the terminal behind standard output; 0 when it is none: no limit. */
 uint32_t term_width(void);
+uint32_t term_height(void); /* likewise its lines */
+/* The screen behind standard output can be cleared and drawn anew. */
+bool term_can_clear(void);
 /* Colour only on a terminal that is not dumb, and never with NO_COLOR set. */
 bool term_color_on(int fd);
 void term_paint(struct strbuf *b, bool on, enum term_color c, struct str text);

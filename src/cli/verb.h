@@ -30,6 +30,8 @@ int verb_update(int argc, char **argv);
 int verb_hold(int argc, char **argv);
 int verb_release(int argc, char **argv);
 int verb_requeue(int argc, char **argv);
+int verb_usage(int argc, char **argv);
+int verb_top(int argc, char **argv);
 int verb_history(int argc, char **argv);
 int verb_node(int argc, char **argv);
 int verb_group(int argc, char **argv);

@@ -5,6 +5,7 @@
 #include "core/access.h"
 #include "core/explain.h"
 #include "core/model/pool.h"
+#include "manager/view_use.h"
 
 static void put_session_id(char ret[24], uint64_t id)
 {
@@ -133,6 +134,7 @@ void view_live(const struct manager *m, const struct session *s, struct session_
         if (n && a->ref.attempt == s->attempt && !a->revoked) add_node(&ret->nodes, n->name);
     }
     sort_nodes(&ret->nodes);
+    view_add_use(m, s, ret);
     struct why why;
     explain_session(w, s, &why);
     why.viewer = s->user;
@@ -156,6 +158,7 @@ int view_stored(struct manager *m, const struct session_row *row, struct session
     fill(m, s, &row->end, ret);
     VEC_EACH(p, &all.v)
         if (p->alloc.ref.attempt == s->attempt) add_node(&ret->nodes, p->node);
+    view_add_totals(&all, ret);
     VEC_DONE(&all.v);
     sort_nodes(&ret->nodes);
     view_end_text(row, ret->reason, sizeof(ret->reason));

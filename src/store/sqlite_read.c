@@ -197,6 +197,7 @@ static int read_placements(struct store_reader *r, uint64_t session, struct stor
         rc = sqlite_parse_doc(&wire_row_alloc, sql_get_text(st, 1), name, &row, err);
         if (rc) break;
         p.alloc = row.alloc;
+        p.end = row.end;
         TEXT_CLIP(p.node, sql_get_text(st, 3));
         VEC_PUSH(&ret->v, p);
     }

@@ -171,7 +171,12 @@ int store_read_history(struct store_reader *r, const struct store_after *after,
                        struct store_events *ret, struct err *err);
 int store_read_last_turn(struct store_reader *r, uint64_t *ret_no, struct err *err);
 
-struct store_placement { struct alloc alloc; bool released; char node[NODE_NAME_MAX + 1]; };
+struct store_placement {
+    struct alloc alloc;
+    struct member_end end;
+    bool released;
+    char node[NODE_NAME_MAX + 1];
+};
 struct store_placements { VEC(struct store_placement) v; };
 /* Every row that a session ever had, by attempt and member. */
 int store_read_placements(struct store_reader *r, uint64_t session, struct store_placements *ret,

@@ -133,6 +133,8 @@ struct session_view {
     int32_t exit_code;           /* -1: none or unknown */
     int32_t signal;
     bool oom, alarm;
+    int64_t cpu_us, cpu_used_milli;  /* in all, and at the moment; -1: not known */
+    int64_t mem_used_bytes, mem_peak_bytes; /* -1: not known; the most of one container */
     bool preemptible, hold;
     int32_t lowered;             /* the scheduler's, off its priority */
     uint32_t restarts, restart_max;

@@ -2,6 +2,8 @@
 #include "wire/objects.h"
 
 #define OMIT .flags = WIRE_OMIT
+/* A number that may be unknown: then it is not there. */
+#define MAYBE .flags = WIRE_OMIT, .def = -1, .min = -1, .max = INT64_MAX
 
 static const struct wire_field slots_fields[] = {
     WIRE_F_I64(struct slots_view, cpu_milli, "cpu_milli", .doc = "Thousandths of a core."),
@@ -48,6 +50,14 @@ static const struct wire_field session_fields[] = {
                .doc = "Of the main container."),
     WIRE_F_I32(struct session_view, signal, "signal", OMIT, .doc = "That ended it."),
     WIRE_F_BOOL(struct session_view, oom, "oom", OMIT, .doc = "The memory limit ended it."),
+    WIRE_F_I64(struct session_view, cpu_us, "cpu_us", MAYBE,
+               .doc = "CPU time: of this attempt while it runs, of all attempts once it ended."),
+    WIRE_F_I64(struct session_view, cpu_used_milli, "cpu_used_milli", MAYBE,
+               .doc = "CPU over the last half minute, all containers."),
+    WIRE_F_I64(struct session_view, mem_used_bytes, "mem_used_bytes", MAYBE,
+               .doc = "Memory of all containers, with cached files."),
+    WIRE_F_I64(struct session_view, mem_peak_bytes, "mem_peak_bytes", MAYBE,
+               .doc = "The most that one container had."),
     WIRE_F_BOOL(struct session_view, alarm, "alarm", OMIT,
                 .doc = "Stopping for longer than its grace: somebody should look."),
     WIRE_F_BOOL(struct session_view, preemptible, "preemptible", OMIT,

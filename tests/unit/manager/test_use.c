@@ -1,6 +1,7 @@
 /* tests/unit/manager/test_use.c - summaries of nodes: kept, forgotten, and never guessed. */
 #include "harness.h"
 #include "manager/use.h"
+#include "wire/objects.h"
 
 static const struct member_report three[] = {
     {.ref = {1, 1, 0}, .phase = MEMBER_RUNNING},
@@ -89,6 +90,105 @@ static void test_memory_is_bounded(void **state)
     use_done(&u);
 }
 
+/* After its end: in all, from the store. */
+static void ends(struct rig *r, struct fake_node *n, struct member_report m)
+{
+    struct sync_answer a;
+    struct session_view sv;
+    struct session_use_view v;
+    m.phase = MEMBER_EXITED;
+    m.end = (struct member_end){.cpu_us = 7000000, .mem_peak_bytes = 4000};
+    n->used_ms = 0;
+    fake_node_beat(n, &m, 1, 10, &a);
+    wire_free(&wire_sync_answer, &a);
+    fake_node_beat(n, NULL, 0, 10, &a);
+    wire_free(&wire_sync_answer, &a);
+    rig_get(r, "/api/v1/sessions/1", &wire_session_view, &sv);
+    assert_int_equal(sv.state, SESSION_ENDED);
+    assert_int_equal(sv.cpu_us, 7000000);
+    assert_int_equal(sv.mem_peak_bytes, 4000);
+    wire_free(&wire_session_view, &sv);
+    rig_get(r, "/api/v1/sessions/1/usage", &wire_session_use_view, &v);
+    assert_int_equal(v.members.n, 0);
+    wire_free(&wire_session_use_view, &v);
+}
+
+/* Seven summaries: the text of the world is the same before and after them. */
+static void tells(struct rig *r, struct fake_node *n, const struct member_report *m,
+                  struct use_row *row)
+{
+    struct sync_answer a;
+    AUTO_STRBUF struct strbuf before, after;
+    strbuf_init(&before, 1 << 20);
+    strbuf_init(&after, 1 << 20);
+    rig_dump(r, &before);
+    for (int i = 0; i < 7; i++) {
+        n->used_ms = 50000 + i * 10000;
+        row->m.cpu_us = i * 1000000;
+        fake_node_beat(n, m, 1, 10, &a);
+        wire_free(&wire_sync_answer, &a);
+    }
+    rig_dump(r, &after);
+    assert_true(str_eq(strbuf_str(&before), strbuf_str(&after)));
+}
+
+/* From a beat to what people read; what is not known is not there. */
+static void test_what_people_read(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    struct session_use_view v;
+    struct session_use_list list;
+    struct session_view sv;
+    struct node_use_view nv;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    fake_node_beat(&n, NULL, 0, 10, &a);
+    wire_free(&wire_sync_answer, &a);
+    uint64_t id = rig_submit(&r, "{\"command\":[\"true\"],\"name\":\"busy\"}");
+    struct member_report m = {.ref = {id, 1, 0}, .phase = MEMBER_RUNNING, .end.exit_code = -1};
+    fake_node_beat(&n, &m, 1, 10, &a);
+    wire_free(&wire_sync_answer, &a);
+    rig_get(&r, "/api/v1/sessions/busy/usage", &wire_session_use_view, &v);
+    assert_int_equal(v.cpu_us, METER_UNKNOWN); /* not told yet: not zero */
+    assert_int_equal(v.members.n, 0);
+    wire_free(&wire_session_use_view, &v);
+    struct use_row row = {.ref = m.ref, .m = METER_NONE, .cpu_peak_milli = 900};
+    row.m.mem_bytes = 1000;
+    row.m.mem_peak_bytes = 3000;
+    n.used = &row;
+    n.n_used = 1;
+    tells(&r, &n, &m, &row);
+    rig_get(&r, "/api/v1/sessions/busy/usage", &wire_session_use_view, &v);
+    assert_int_equal(v.cpu_us, 6000000);
+    assert_int_equal(v.cpu_milli, 100);
+    assert_int_equal(v.mem_bytes, 1000);
+    assert_int_equal(v.members.n, 1);
+    assert_string_equal(v.members.v[0].node, "n1");
+    assert_int_equal(v.members.v[0].cpu_peak_milli, 900);
+    assert_int_equal(v.members.v[0].m.net_rx_bytes, METER_UNKNOWN);
+    assert_int_equal(v.members.v[0].points.n, 7);
+    assert_int_equal(v.members.v[0].points.v[0].cpu_milli, METER_UNKNOWN);
+    assert_int_equal(v.members.v[0].points.v[6].cpu_milli, 100);
+    wire_free(&wire_session_use_view, &v);
+    rig_get(&r, "/api/v1/usage", &wire_session_use_list, &list);
+    assert_int_equal(list.items.n, 1);
+    assert_int_equal(list.items.v[0].members.v[0].points.n, 0);
+    wire_free(&wire_session_use_list, &list);
+    rig_get(&r, "/api/v1/nodes/n1/usage", &wire_node_use_view, &nv);
+    assert_int_equal(nv.containers, 1);
+    assert_int_equal(nv.mem_bytes, 1000);
+    wire_free(&wire_node_use_view, &nv);
+    rig_get(&r, "/api/v1/sessions/busy", &wire_session_view, &sv);
+    assert_int_equal(sv.mem_used_bytes, 1000);
+    wire_free(&wire_session_view, &sv);
+    ends(&r, &n, m);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_idl5_silence_is_not_idleness),
         cmocka_unit_test(test_what_is_gone_is_forgotten),
         cmocka_unit_test(test_memory_is_bounded),
+        cmocka_unit_test(test_what_people_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
