@@ -5,6 +5,7 @@
  * the driver is right.  A member that waits is reported, since one that was wished
  * for and is not in the list is gone for the manager. */
 #include "agent/act.h"
+#include "agent/gpu/inject.h"
 #include "agent/launch.h"
 #include "base/check.h"
 #include "net/log.h"
@@ -17,6 +18,7 @@ struct have { const struct member_report *v; uint32_t n; };
 struct act {
     struct driver driver;
     struct bodies *bodies;
+    const struct inject *inject; /* or NULL */
     char incarnation[33];
     bool known;     /* a list of wishes has come */
     bool sweep_due; /* something is gone: its body may be of no use any more */
@@ -38,6 +40,8 @@ struct act *act_new(const struct driver *driver, struct bodies *bodies, const ch
     driver->ops->set_incarnation(driver->self, a->incarnation);
     return a;
 }
+
+void act_set_inject(struct act *a, const struct inject *inject) { a->inject = inject; }
 
 void act_free(struct act *a)
 {
@@ -166,6 +170,17 @@ static void need(struct act *a, uint64_t session)
     VEC_PUSH(&a->needs, ((struct sync_need){.session = session}));
 }
 
+/* What is not possible here may be elsewhere. */
+static int begin(struct act *a, struct launch *launch, struct grant *grant, struct err *err)
+{
+    if (launch->spec.fence_ms != 0 && a->driver.ops->answered == NULL)
+        return err_set(err, ERR_UNSUPPORTED, "on_disconnect requeue: this node's containers "
+                       "cannot end by themselves");
+    if (a->inject != NULL && inject_make(a->inject, &launch->ask, grant, err) != 0) return ERR_IO;
+    launch_grant(launch, grant);
+    return a->driver.ops->create(a->driver.self, &launch->spec, err);
+}
+
 static void create(struct act *a, const struct have *have, struct member_ref ref)
 {
     struct launch launch;
@@ -186,11 +201,8 @@ static void create(struct act *a, const struct have *have, struct member_ref ref
         refuse(a, ref, true, err.text);
         return;
     }
-    bool able = launch.spec.fence_ms == 0 || a->driver.ops->answered != NULL;
-    int rc = able ? a->driver.ops->create(a->driver.self, &launch.spec, &err)
-                  : err_set(&err, ERR_UNSUPPORTED,
-                            "on_disconnect requeue: this node's containers cannot end by "
-                            "themselves");
+    struct grant grant = {0};
+    int rc = begin(a, &launch, &grant, &err);
     if (rc == 0) {
         bool known = FIND(&a->made, ref, &at);
         CHECK(!known);
@@ -201,6 +213,7 @@ static void create(struct act *a, const struct have *have, struct member_ref ref
     } else {
         refuse(a, ref, err.code == ERR_INVALID || err.code == ERR_UNSUPPORTED, err.text);
     }
+    grant_done(&grant);
     launch_done(&launch);
 }
 

@@ -30,6 +30,10 @@ static const struct wire_field devices_fields[] = {
                .doc = "GPUs to pretend, on a machine without any"),
     WIRE_F_TEXT(struct config_devices, model, "model", .def_text = "simulated",
                 .doc = "the model that they pretend to be"),
+    WIRE_F_TEXT(struct config_devices, links, "links",
+                .doc = "how they pretend to reach each other: a letter for each pair"),
+    WIRE_F_TEXT(struct config_devices, cdi_hooks, "cdi_hooks",
+                .doc = "programs that CDI files may have run: /usr/bin/a:/usr/bin/b"),
 };
 static const struct wire_table devices_table =
     WIRE_TABLE("devices", struct config_devices, devices_fields);
@@ -112,6 +116,10 @@ static const struct flag flags[] = {
     {"simulated-gpus", "N", "GPUs to pretend (0)", FLAG_COUNT, AT(devices.simulated)},
     {"simulated-model", "NAME", "the model that they pretend to be (simulated)", FLAG_TEXT,
      AT(devices.model)},
+    {"simulated-links", "LETTERS", "how they reach each other: 0-4, a-r for each pair (unknown)",
+     FLAG_TEXT, AT(devices.links)},
+    {"cdi-hooks", "PATH:...", "programs that CDI files may have run (none)", FLAG_TEXT,
+     AT(devices.cdi_hooks)},
     {"log-keep", "SIZE", "logs of ended sessions kept here (1G)", FLAG_BYTES, AT(log_keep_bytes)},
     {"log-level", "LEVEL", "debug, info, warn or error (info)", FLAG_TEXT, AT(log_level)},
 };
@@ -248,6 +256,10 @@ static int config_check(struct agent_config *c, struct err *err)
     }
     if (c->dir[0] != '/') {
         return err_set(err, ERR_INVALID, "--dir: expected an absolute path, got \"%.80s\"", c->dir);
+    }
+    if (!linkmap_sane(c->devices.links, c->devices.simulated)) {
+        return err_set(err, ERR_INVALID, "--simulated-links: expected a letter of 0-4, a-r for "
+                       "each pair of devices, got \"%.80s\"", c->devices.links);
     }
     if (c->cpu_milli == 0 || c->mem_bytes == 0) {
         return err_set(err, ERR_INVALID, "a node must offer some CPU and memory");

@@ -17,6 +17,8 @@ struct config_reserve { int64_t cpu_milli, mem_bytes; }; /* kept for the machine
 struct config_devices {
     uint32_t simulated; /* pretended GPUs */
     char model[32];     /* and of which model */
+    char links[LINK_TEXT]; /* and how they reach each other: core/model/linkmap.h */
+    char cdi_hooks[1024];  /* programs that CDI files may have run, separated by ':' */
 };
 
 struct agent_config {

@@ -156,6 +156,7 @@ static void env_make(const struct body *b, struct member_ref ref, struct launch 
     }
     env_gang(env, b, ref.member, members_of(&b->spec));
     env_gpus(env, mask_of(&b->sync, ref.member));
+    env_add(env, "NVIDIA_VISIBLE_DEVICES", "void"); /* whatever an image says: it grants nothing */
 }
 
 int launch_make(const struct body *b, struct member_ref ref, const char *incarnation,
@@ -196,7 +197,50 @@ int launch_make(const struct body *b, struct member_ref ref, const char *incarna
     c->stdin_open = b->spec.stdin_open;
     c->tty = b->spec.tty;
     c->claim = (struct claim){role->cpu_milli, role->mem_bytes, mask_of(&b->sync, ref.member)};
+    ret->ask = (struct inject_ask){.devices = c->claim.devices, .rdma = b->spec.rdma,
+                                   .gds = b->spec.gds, .imex = b->spec.imex, .image = c->image,
+                                   .cpu_milli = c->cpu_milli, .mem_bytes = c->mem_bytes};
     return 0;
+}
+
+/* Sets or replaces one "NAME=value". */
+static void env_set(struct wire_texts *env, const char *pair)
+{
+    size_t n = strcspn(pair, "=") + 1;
+    for (uint32_t i = 0; i < env->n; i++) {
+        if (strncmp(env->v[i], pair, n) != 0) continue;
+        mem_free(env->v[i]);
+        env->v[i] = mem_strndup(pair, strlen(pair));
+        return;
+    }
+    wire_texts_add(env, str_of(pair));
+}
+
+/* Behind those that the session names: what it brings itself comes first. */
+static void env_libs(struct wire_texts *env, const char *libs)
+{
+    static const char name[] = "LD_LIBRARY_PATH=";
+    const char *have = "";
+    AUTO_STRBUF struct strbuf b;
+    if (libs[0] == '\0') return;
+    for (uint32_t i = 0; i < env->n; i++) {
+        if (strncmp(env->v[i], name, strlen(name)) == 0) have = env->v[i] + strlen(name);
+    }
+    strbuf_init(&b, SPEC_COMMAND_BYTES * 4);
+    strbuf_fmt(&b, "%s%s%s%s", name, have, have[0] != '\0' ? ":" : "", libs);
+    env_set(env, b.p);
+}
+
+void launch_grant(struct launch *o, const struct grant *grant)
+{
+    for (uint32_t i = 0; i < grant->env.n; i++) {
+        char name[64];
+        text_clip(name, sizeof(name), str_n(grant->env.v[i], strcspn(grant->env.v[i], "=")));
+        if (!reserved(name)) env_set(&o->env, grant->env.v[i]);
+    }
+    env_libs(&o->env, grant->libs);
+    o->spec.envp = (const char *const *)o->env.v;
+    o->spec.grant = grant;
 }
 
 void launch_done(struct launch *o)

@@ -14,6 +14,7 @@
 #include "agent/act.h"
 #include "agent/capacity.h"
 #include "agent/epoch.h"
+#include "agent/gpu/fresh.h"
 #include "agent/port.h"
 #include "agent/link.h"
 #include "agent/meters.h"
@@ -34,6 +35,7 @@ struct agent {
     struct driver driver;
     struct bodies *bodies;
     struct act *act;
+    struct fresh *fresh;
     struct meters *meters;
     struct metrics *metrics;
     struct port *port;
@@ -147,6 +149,7 @@ static int describe(struct agent *a, struct sync_info *ret, struct err *err)
         text_fmt(dev->uuid, sizeof(dev->uuid), "SIMULATED-%.24s-%u", a->id.name, d);
         TEXT_CLIP(dev->model, str_of(a->c.devices.model));
     }
+    TEXT_CLIP(i->links, str_of(a->c.devices.links));
     return 0;
 }
 
@@ -166,6 +169,16 @@ static int open_link(struct agent *a, struct err *err)
     return a->link == NULL ? ERR_INVALID : 0;
 }
 
+/* Devices that are only told of. */
+static void simulate(struct agent *a)
+{
+    struct inject_device v[NODE_DEVICES_MAX] = {{.index = 0}};
+    for (uint32_t i = 0; i < a->c.devices.simulated; i++) {
+        v[i] = (struct inject_device){.index = i, .simulated = true, .numa_node = PROBE_UNKNOWN};
+    }
+    inject_set_devices(fresh_inject(a->fresh), v, a->c.devices.simulated);
+}
+
 static int start(struct agent *a, struct err *err)
 {
     char path[IDENTITY_PATH_MAX];
@@ -183,6 +196,10 @@ static int start(struct agent *a, struct err *err)
     if (rc == 0) rc = bodies_open(fake ? NULL : path, &a->bodies, err);
     if (rc != 0) return rc;
     a->act = act_new(&a->driver, a->bodies, a->id.incarnation);
+    rc = fresh_new(a->loop, a->c.devices.cdi_hooks, &a->fresh, err);
+    if (rc != 0) return rc;
+    simulate(a);
+    act_set_inject(a->act, fresh_inject(a->fresh));
     a->meters = meters_new(a->loop, &a->driver, &(struct meters_opts){.tell_ms = 0});
     if (a->c.metrics_listen[0] != '\0')
         rc = metrics_open(a->loop, a->c.metrics_listen, a->meters, &a->link, &a->metrics, err);
@@ -197,6 +214,7 @@ static void finish(struct agent *a)
     port_free(a->port);
     meters_free(a->meters);
     act_free(a->act);
+    fresh_free(a->fresh);
     bodies_free(a->bodies);
     if (a->driver.ops != NULL) a->driver.ops->free(a->driver.self);
     net_signal_free(a->on_term);

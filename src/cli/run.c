@@ -15,7 +15,7 @@ enum { FILE_MAX = 1024 * 1024, SUBMIT_PATIENCE_MS = 30000 };
 enum {
     KEY_NAME = 300, KEY_PROJECT, KEY_GROUP, KEY_CPUS, KEY_MEM, KEY_GPUS, KEY_CONTAINERS,
     KEY_ONE_NODE, KEY_TIME, KEY_PRIORITY, KEY_WORKDIR, KEY_IMAGE, KEY_DISK, KEY_KIND, KEY_GRACE,
-    KEY_NETWORK, KEY_PENDING, KEY_IMPOSSIBLE, KEY_KEEP_GANG, KEY_LABEL,
+    KEY_RDMA, KEY_NETWORK, KEY_PENDING, KEY_IMPOSSIBLE, KEY_KEEP_GANG, KEY_LABEL,
     KEY_GPU_MODEL, KEY_ARCH, KEY_NODE, KEY_PREFER, KEY_STRATEGY, KEY_NODE_LABEL,
     KEY_ARRAY, KEY_BEGIN, KEY_HOLD, KEY_PREEMPTIBLE, KEY_DISCONNECT, KEY_RESTARTS, KEY_AFTER,
     KEY_KEY, KEY_CHECK,
@@ -40,6 +40,7 @@ static const struct argp_option options[] = {
     {"containers", KEY_CONTAINERS, "N", 0,
      "Containers that start together or not at all (default 1)", 0},
     {"one-node", KEY_ONE_NODE, 0, 0, "All containers on one machine", 0},
+    {"rdma", KEY_RDMA, 0, 0, "With RDMA devices, and locked memory without limit", 0},
     {"group", KEY_GROUP, "NAME", 0, "Group of machines (default: default)", 0},
     {"allow-impossible", KEY_IMPOSSIBLE, 0, 0,
      "Wait even for more than any machine of the group could give", 0},
@@ -279,6 +280,7 @@ static int apply_schedule(struct run_args *a, struct err *err)
         else s->network = (enum network_mode)mode;
     }
     if (given(a, KEY_ONE_NODE)) s->one_node = true;
+    if (given(a, KEY_RDMA)) s->rdma = true;
     if (given(a, KEY_KEEP_GANG)) s->stop_on_member = false;
     if (given(a, KEY_IMPOSSIBLE)) s->allow_impossible = true;
     return rc;

@@ -47,6 +47,7 @@ struct session_spec {
     int64_t cpu_milli, mem_bytes, gpu; /* short form; -1: not given */
     uint32_t containers;               /* short form; 0: not given */
     int64_t disk_bytes;                /* of each writable root; -1: its node's; 0: no limit */
+    bool rdma, gds, imex;              /* devices of the fabric beside its GPUs */
     bool one_node, stop_on_member;
     int64_t time_limit_ms;           /* -1: the group's default for its kind; 0: none */
     int64_t grace_ms;

@@ -76,6 +76,8 @@ static void wrong_flags(void **state)
         {{"--name", "n", "--cpus", "0"}, "some CPU"},
         {{"--name", "n", "--mem", "-1"}, "expected a size"},
         {{"--name", "n", "--simulated-gpus", "17"}, "expected 0 to 16"},
+        {{"--name", "n", "--simulated-gpus", "2", "--simulated-links", "aa"}, "for each pair"},
+        {{"--name", "n", "--simulated-gpus", "2", "--simulated-links", "z"}, "for each pair"},
         {{"--name", "n", "--log-level", "loud"}, "expected debug, info"},
         {{"--name", "n", "--dir", "relative"}, "absolute path"},
         {{"--name", "n", "--cgroup-parent", "rota"}, "expected /NAME"},

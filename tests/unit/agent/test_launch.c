@@ -83,8 +83,41 @@ static void one_member(void **state)
     expect_env(&l, "ROTA_NODES", "1");
     expect_env(&l, "ROTA_MASTER_ADDR", "127.0.0.1");
     expect_env(&l, "ROTA_GPUS", "");
-    assert_null(env_of(&l, "NVIDIA_VISIBLE_DEVICES")); /* never grants a device */
+    expect_env(&l, "NVIDIA_VISIBLE_DEVICES", "void"); /* never grants a device */
     assert_null(env_of(&l, "TERM"));
+    launch_done(&l);
+    body_done(&b);
+}
+
+/* What devices need comes in; names that must be true stay so. */
+static void what_is_granted_comes_in(void **state)
+{
+    struct body b;
+    struct launch l;
+    struct err err;
+    struct grant g = {0};
+    (void)state;
+    body_make(&b, "{\"command\":[\"c\"],\"rdma\":true,\"image\":\"oci:/x\",\"cpu_milli\":1500,"
+                  "\"env\":{\"A\":\"session\",\"LD_LIBRARY_PATH\":\"/mine\"}}");
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 0}, "inc", &l, &err), 0);
+    assert_true(l.ask.rdma);
+    assert_false(l.ask.gds || l.ask.imex);
+    assert_string_equal(l.ask.image, "oci:/x");
+    assert_int_equal(l.ask.cpu_milli, 1500);
+    assert_null(l.spec.grant);
+    assert_int_equal(grant_add_env(&g, "A=vendor", NULL), 0);
+    assert_int_equal(grant_add_env(&g, "NEW=1", NULL), 0);
+    assert_int_equal(grant_add_env(&g, "NVIDIA_VISIBLE_DEVICES=all", NULL), 0);
+    assert_int_equal(grant_add_env(&g, "ROTA_SESSION=s1", NULL), 0);
+    assert_int_equal(grant_add_libs(&g, "/vendor", NULL), 0);
+    launch_grant(&l, &g);
+    assert_ptr_equal(l.spec.grant, &g);
+    expect_env(&l, "A", "vendor");
+    expect_env(&l, "NEW", "1");
+    expect_env(&l, "NVIDIA_VISIBLE_DEVICES", "void");
+    expect_env(&l, "ROTA_SESSION", "s17");
+    expect_env(&l, "LD_LIBRARY_PATH", "/mine:/vendor");
+    grant_done(&g);
     launch_done(&l);
     body_done(&b);
 }
@@ -163,7 +196,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_member),
-        cmocka_unit_test(a_task_of_an_array), cmocka_unit_test(gang_with_roles),
+        cmocka_unit_test(what_is_granted_comes_in), cmocka_unit_test(a_task_of_an_array),
+        cmocka_unit_test(gang_with_roles),
         cmocka_unit_test(never_as_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,20 +254,64 @@ static void what_no_map_is(void **state)
     assert_false(linkmap_sane("1", 17));
 }
 
-/* Twice: the same free set, the same answer; taken one after another, never one twice. */
-static void frc10_one_after_another(void **state)
+/* Booked before the next is placed: at any moment no device is held twice, whatever the map. */
+static void frc10_each_its_own(void **state)
 {
-    char map[LINK_TEXT];
-    uint32_t free = 0xff;
     (void)state;
-    pairs(map);
-    for (int i = 0; i < 8; i++) {
-        uint32_t one = devmap_pick(map, free, 1);
-        assert_int_equal(one, devmap_pick(map, free, 1));
-        assert_int_equal(one & ~free, 0);
-        free &= ~one;
+    for (int linked = 0; linked < 2; linked++) {
+        struct lab *l = lab_new(BLOCKED_SKIP);
+        struct event ev = {.kind = EVENT_NODE_JOIN, .now_ms = l->now_ms};
+        struct session one = lab_request(1, 1, 1, 1);
+        uint32_t held = 0, n = 0;
+        lab_join(l, "n1", 16, 64, 4);
+        ev.u.join.node = *world_node_named(l->w, STR("n1"));
+        linkmap_clear(ev.u.join.node.links, 4);
+        linkmap_set(ev.u.join.node.links, 1, 3, LINK_DIRECT1);
+        if (linked) assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+        for (int i = 0; i < 5; i++) (void)lab_run(l, &one); /* one more than there is room for */
+        struct node *node = world_node_named(l->w, STR("n1"));
+        assert_int_equal(node->links[0] != 0, linked);
+        for (struct alloc *a = world_allocs_of_node(l->w, node); a;
+             a = world_next_of_node(l->w, a)) {
+            assert_int_equal(bits_count(a->devices), 1);
+            assert_int_equal(held & a->devices, 0);
+            held |= a->devices;
+            n++;
+        }
+        assert_int_equal(n, 4);
+        assert_int_equal(held, 15);
+        lab_free(l);
     }
-    assert_int_equal(free, 0);
+}
+
+/* A pair is promised and placed as one: the map of the node counts, also after a restart. */
+static void a_session_gets_the_pair(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_SKIP);
+    struct event ev = {.kind = EVENT_NODE_JOIN, .now_ms = l->now_ms};
+    struct session two = lab_request(1, 1, 1, 2);
+    lab_join(l, "n1", 16, 64, 4);
+    ev.u.join.node = *world_node_named(l->w, STR("n1"));
+    linkmap_clear(ev.u.join.node.links, 4);
+    linkmap_set(ev.u.join.node.links, 1, 3, LINK_DIRECT1);
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    lab_restart(l);
+    uint32_t at = world_node_named(l->w, STR("n1"))->id;
+    l->nodes[0].epoch = 0;
+    ev.now_ms = l->now_ms;
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    (void)lab_run(l, &two);
+    const struct alloc *a = world_allocs_of_node(l->w, world_node(l->w, at));
+    assert_non_null(a);
+    assert_int_equal(a->devices, 10);
+    lab_free(l);
+    /* A map that is no map of the node is refused. */
+    l = lab_new(BLOCKED_SKIP);
+    ev.now_ms = l->now_ms;
+    ev.u.join.node.links[0] = 'z';
+    assert_int_equal(lab_step(l, &ev), VERDICT_BAD_VALUE);
+    lab_free(l);
 }
 
 int main(void)
@@ -279,7 +323,8 @@ int main(void)
         cmocka_unit_test(what_people_expect),
         cmocka_unit_test(letters_and_places),
         cmocka_unit_test(what_no_map_is),
-        cmocka_unit_test(frc10_one_after_another),
+        cmocka_unit_test(frc10_each_its_own),
+        cmocka_unit_test(a_session_gets_the_pair),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
