@@ -136,13 +136,14 @@ uint32_t act_list(struct act *a, struct member_report **ret)
     return merge(begun, n, a->waiting.v, a->waiting.n, ret);
 }
 
-/* It is coming: what is wished for and not in the list counts as gone. */
-static void wait_for(struct act *a, struct member_ref ref)
+/* It is coming: what is wished for and not in the list counts as gone.  For people it
+ * says what it waits for. */
+static void wait_for(struct act *a, struct member_ref ref, const char *why)
 {
     uint32_t at;
-    if (FIND(&a->waiting, ref, &at)) return;
-    struct member_report r = {.ref = ref, .phase = MEMBER_PREPARING};
-    VEC_INSERT(&a->waiting, at, r);
+    struct member_report r = {.ref = ref, .phase = MEMBER_PREPARING, .end.exit_code = -1};
+    if (!FIND(&a->waiting, ref, &at)) VEC_INSERT(&a->waiting, at, r);
+    TEXT_CLIP(a->waiting.v[at].end.detail, str_of(why));
 }
 
 static void wait_over(struct act *a, struct member_ref ref)
@@ -190,7 +191,7 @@ static void create(struct act *a, const struct have *have, struct member_ref ref
     const struct body *body = bodies_get(a->bodies, ref.session, ref.attempt);
     if (body == NULL) {
         need(a, ref.session);
-        wait_for(a, ref);
+        wait_for(a, ref, "");
         return;
     }
     if (have->n + CREATE_ROOM > SYNC_MEMBERS_MAX) { /* a list that is cut is a lie */
@@ -209,7 +210,7 @@ static void create(struct act *a, const struct have *have, struct member_ref ref
         VEC_INSERT(&a->made, at, ((struct made){ref}));
         wait_over(a, ref);
     } else if (rc == ERR_UNAVAILABLE) {
-        wait_for(a, ref);
+        wait_for(a, ref, err.text);
     } else {
         refuse(a, ref, err.code == ERR_INVALID || err.code == ERR_UNSUPPORTED, err.text);
     }

@@ -102,7 +102,8 @@ static void put_mounts(struct strbuf *b, const struct bundle_host *h,
     put_mount(b, "/dev/shm", "tmpfs", "shm", shm);
     put_mount(b, "/dev/mqueue", "mqueue", "mqueue", "\"nosuid\",\"noexec\",\"nodev\"");
     put_mount(b, "/sys", "sysfs", "sysfs", "\"nosuid\",\"noexec\",\"nodev\",\"ro\"");
-    for (uint32_t i = 0; i < h->rootfs->binds.n; i++)
+    bool host = strcmp(spec->image, "host") == 0; /* of which submounts show, too */
+    for (uint32_t i = 0; host && i < h->rootfs->binds.n; i++)
         put_mount(b, h->rootfs->binds.v[i].path, "bind", h->rootfs->binds.v[i].path,
                   "\"bind\",\"ro\",\"nosuid\",\"nodev\"");
     put_mount(b, BUNDLE_INIT, "bind", h->shim_path, "\"bind\",\"ro\",\"nosuid\",\"nodev\"");

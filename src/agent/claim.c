@@ -21,7 +21,7 @@
 #define INT(f) {#f, MEMO_INT, offsetof(struct container_claim, f), 0}
 #define BOOL(f) {#f, MEMO_BOOL, offsetof(struct container_claim, f), 0}
 static const struct memo_field fields[] = {
-    TEXT(incarnation), TEXT(boot_id), INT(uid), INT(gid), TEXT(workdir), BOOL(tty),
+    TEXT(incarnation), TEXT(boot_id), INT(uid), INT(gid), TEXT(workdir), TEXT(image), BOOL(tty),
     BOOL(stdin_open), INT(cpu_milli), INT(mem_bytes), INT(devices),
 };
 static const struct memo_table table = {"claim", fields, ARRAY_LEN(fields)};

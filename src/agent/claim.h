@@ -17,6 +17,7 @@ struct container_claim {
     char boot_id[PROC_BOOT_ID];
     int64_t uid, gid;
     char workdir[MEMO_PATH];
+    char image[80];       /* digest of its image, or "" */
     bool tty, stdin_open;
     int64_t cpu_milli, mem_bytes, devices; /* what it holds of the node; devices: mask */
 };

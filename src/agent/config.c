@@ -72,6 +72,16 @@ static const struct wire_field config_fields[] = {
     WIRE_F_I64(struct agent_config, log_keep_bytes, "log_keep_bytes", .alias = "log_keep",
                .flags = WIRE_BYTES, .max = SLOT_MAX, .def = FMT_GIB,
                .doc = "logs of ended sessions kept on this node"),
+    WIRE_F_I64(struct agent_config, image_cache_bytes, "image_cache_bytes",
+               .alias = "image_cache", .flags = WIRE_BYTES, .max = SLOT_MAX,
+               .doc = "images kept on this node; 0: 50 GiB, or a quarter of the disk"),
+    WIRE_F_I64(struct agent_config, disk_bytes, "disk_bytes", .alias = "disk",
+               .flags = WIRE_BYTES, .max = SLOT_MAX,
+               .doc = "most that a container writes to its root, unless it says so; 0: no limit"),
+    WIRE_F_TEXT(struct agent_config, registry_auth, "registry_auth",
+                .doc = "file with credentials of registries, root's alone"),
+    WIRE_F_TEXT(struct agent_config, registries_insecure, "registries_insecure",
+                .doc = "registries that are spoken to without TLS: host:port,host:port"),
     WIRE_F_TEXT(struct agent_config, log_level, "log_level", .def_text = "info",
                 .doc = "debug, info, warn or error"),
 };
@@ -121,6 +131,14 @@ static const struct flag flags[] = {
     {"cdi-hooks", "PATH:...", "programs that CDI files may have run (none)", FLAG_TEXT,
      AT(devices.cdi_hooks)},
     {"log-keep", "SIZE", "logs of ended sessions kept here (1G)", FLAG_BYTES, AT(log_keep_bytes)},
+    {"image-cache", "SIZE", "images kept here (50G or a quarter of the disk)", FLAG_BYTES,
+     AT(image_cache_bytes)},
+    {"disk", "SIZE", "most a container writes to its root, unless it says so (no limit)",
+     FLAG_BYTES, AT(disk_bytes)},
+    {"registry-auth", "FILE", "credentials of registries, a file of root's alone", FLAG_TEXT,
+     AT(registry_auth)},
+    {"registries-insecure", "HOST:PORT,...", "registries without TLS", FLAG_TEXT,
+     AT(registries_insecure)},
     {"log-level", "LEVEL", "debug, info, warn or error (info)", FLAG_TEXT, AT(log_level)},
 };
 
@@ -260,6 +278,10 @@ static int config_check(struct agent_config *c, struct err *err)
     if (!linkmap_sane(c->devices.links, c->devices.simulated)) {
         return err_set(err, ERR_INVALID, "--simulated-links: expected a letter of 0-4, a-r for "
                        "each pair of devices, got \"%.80s\"", c->devices.links);
+    }
+    if (c->registry_auth[0] && c->registry_auth[0] != '/') {
+        return err_set(err, ERR_INVALID, "--registry-auth: expected an absolute path, got "
+                       "\"%.80s\"", c->registry_auth);
     }
     if (c->cpu_milli == 0 || c->mem_bytes == 0) {
         return err_set(err, ERR_INVALID, "a node must offer some CPU and memory");

@@ -38,6 +38,10 @@ struct agent_config {
     struct config_reserve reserve;
     struct config_devices devices;
     int64_t log_keep_bytes;
+    int64_t image_cache_bytes;     /* 0: 50 GiB, or a quarter of the disk */
+    int64_t disk_bytes;            /* most a container may write to its root; 0: no limit */
+    char registry_auth[CONFIG_PATH_MAX];
+    char registries_insecure[512]; /* without TLS: "host:port,host:port" */
     char log_level[8]; /* "debug", "info", "warn", "error" */
 };
 

@@ -214,17 +214,21 @@ static int op_create(void *self, const struct container_spec *spec, struct err *
     if (crun_find(c, spec->ref)) return 0;
     if (!has_room(c, &spec->claim))
         return err_set(err, ERR_UNAVAILABLE, "what lives on this node leaves no room for it");
+    struct err why = {0};
+    int refused = prepare_check(spec, &why);
+    __attribute__((cleanup(crun_image_done))) struct crun_image image = {.spec = *spec};
+    int rc = refused < 0 ? 0 : crun_image(c, spec, &image, err);
+    if (rc < 0) return rc;
+    TEXT_CLIP(claim.image, str_of(image.record.digest));
     TEXT_CLIP(claim.incarnation, str_of(spec->incarnation));
-    TEXT_CLIP(claim.workdir, str_of(spec->workdir ? spec->workdir : ""));
+    TEXT_CLIP(claim.workdir, str_of(image.spec.workdir ? image.spec.workdir : ""));
     TEXT_SET(claim.boot_id, str_of(c->node.boot_id));
     claim_name(spec->ref, name);
-    struct err why = {0};
     struct prepare *p = mem_alloc(sizeof(*p));
-    int refused = prepare_check(spec, &why);
     int dir = claim_make(c->node.containers, name, &claim, err);
-    int rc = dir;
+    rc = dir;
     if (rc >= 0 && refused >= 0 && spec->fence_ms > 0) rc = pulse_link(&c->pulse, dir, err);
-    if (rc >= 0 && refused >= 0) rc = prepare_init(p, &c->node, spec, dir, err);
+    if (rc >= 0 && refused >= 0) rc = prepare_init(p, &c->node, &image.spec, dir, err);
     if (rc < 0) {
         if (dir >= 0) file_remove_tree(c->node.containers, name, NULL);
         file_close(&dir);
@@ -239,7 +243,10 @@ static int op_create(void *self, const struct container_spec *spec, struct err *
         refuse(m, &why);
         return 0;
     }
+    p->image = image.record;
+    image.record = (struct image_record){0};
     m->prepare = p;
+    crun_image_note(m);
     crun_start_job(m, CRUN_PREPARE);
     return 0;
 }
@@ -400,6 +407,7 @@ static void op_free(void *self)
     c->closing = true;
     net_timer_stop(c->tell); /* who would be told is going, or gone */
     net_timer_stop(c->retry);
+    fetcher_free(c->fetcher);
     while (c->execs.n) crun_exec_free(c->execs.v[0]);
     /* Jobs on the workers use the node: let them end. */
     while (c->jobs > 0) uv_run(net_loop_uv(c->loop), UV_RUN_ONCE);
@@ -452,6 +460,7 @@ static void adopt_one(struct crun *c, const char *name)
     }
     struct crun_member *m = crun_add(c, ref, dir);
     claim_read(dir, &m->claim, NULL);
+    crun_image_note(m);
     if (memo_went(dir, c->node.boot_id)) m->report.phase = MEMBER_STARTING;
     crun_settle(m);
 }
@@ -471,6 +480,8 @@ static int adopt_all(struct crun *c, struct err *err)
     VEC_DONE(&names);
     return 0;
 }
+
+static void on_image(void *arg) { crun_changed(arg); }
 
 int crun_driver_new(struct net_loop *loop, const struct driver_config *config, struct driver *ret,
                     struct err *err)
@@ -496,6 +507,13 @@ int crun_driver_new(struct net_loop *loop, const struct driver_config *config, s
     c->arg = config->arg;
     c->retry = net_timer_new(loop, on_retry, c);
     c->tell = net_timer_new(loop, on_tell, c);
+    c->fetcher = fetcher_new(loop, &(struct fetcher_config){
+        .program = config->image_program ? config->image_program : "/proc/self/exe",
+        .state_dir = c->node.state_dir, .limit_bytes = c->node.images.limit_bytes,
+        .authfile = config->registry_auth ? config->registry_auth : "",
+        .insecure = config->registries_insecure ? config->registries_insecure : "",
+        .on_change = on_image, .arg = c});
+    image_store_recover(&c->node.images);
     clean_strays(&c->node);
     rc = crun_probe(c, err);
     if (rc == 0) rc = adopt_all(c, err);

@@ -10,6 +10,8 @@
 #include "agent/claim.h"
 #include "agent/crun_node.h"
 #include "agent/driver.h"
+#include "agent/image/fetcher.h"
+#include "agent/image/start.h"
 #include "agent/prepare.h"
 #include "base/vec.h"
 #include "host/pulse.h"
@@ -47,6 +49,7 @@ struct crun_member {
 
 struct crun {
     struct net_loop *loop;
+    struct fetcher *fetcher;
     struct crun_node node;
     int state;              /* descriptor of the state directory */
     struct pulse pulse;
@@ -96,6 +99,20 @@ void crun_overrule(struct crun_member *m);
 void crun_settle(struct crun_member *m);
 /* Takes the record of the end into the report. */
 void crun_take_exit(struct crun_member *m);
+
+/* crun_image.c */
+/* The image is here, and how a member starts in it: spec with both wishes merged.
+ * ERR_UNAVAILABLE: on its way.  Free with crun_image_done, also after a failure. */
+struct crun_image {
+    struct image_record record; /* no layers: the host */
+    struct image_start start;
+    struct container_spec spec;
+};
+int crun_image(struct crun *c, const struct container_spec *spec, struct crun_image *ret,
+               struct err *err);
+void crun_image_done(struct crun_image *i);
+/* While it lives, its report names the image it runs. */
+void crun_image_note(struct crun_member *m);
 
 /* crun_exec.c */
 struct crun_exec;

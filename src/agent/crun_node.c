@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,10 +66,40 @@ static uint64_t memlock_limit(void)
     return getrlimit(RLIMIT_MEMLOCK, &r) < 0 ? 65536 : r.rlim_max;
 }
 
+#define IMAGES_MOST (INT64_C(50) << 30)
+
+/* Whoever can read it can be this node for its registries. */
+static int check_auth(const char *path, struct err *err)
+{
+    struct stat st;
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_sys(err, ERR_IO, errno, "credentials of registries, %.150s", path);
+    if (S_ISREG(st.st_mode) && st.st_uid == 0 && !(st.st_mode & 077)) return 0;
+    return err_set(err, ERR_DENIED, "credentials of registries: expected %.100s to be a file that "
+                   "root alone can read (chmod 600)", path);
+}
+
+/* Unless told: 50 GiB, or a quarter of the disk where that is less. */
+static int open_images(struct crun_node *n, const struct driver_config *c, struct err *err)
+{
+    struct statvfs fs;
+    int64_t limit = c->image_cache_bytes;
+    if (limit == 0 && fstatvfs(n->containers, &fs) == 0) {
+        uint64_t quarter = (uint64_t)fs.f_frsize * fs.f_blocks / 4;
+        limit = quarter < (uint64_t)IMAGES_MOST ? (int64_t)quarter : IMAGES_MOST;
+    }
+    int rc = c->registry_auth ? check_auth(c->registry_auth, err) : 0;
+    if (rc < 0) return rc;
+    return image_store_open(n->state_dir, limit > 0 ? limit : IMAGES_MOST, &n->images, err);
+}
+
 int crun_node_open(const struct driver_config *config, struct crun_node *n, struct err *err)
 {
     *n = (struct crun_node){.containers = -1, .logs = -1, .runtime = -1,
-                            .log_keep_bytes = config->log_keep_bytes};
+                            .log_keep_bytes = config->log_keep_bytes,
+                            .disk_bytes = config->disk_bytes};
+    n->images.dir = -1;
     n->kept_bytes = mem_alloc(sizeof(*n->kept_bytes));
     strbuf_init(&n->filter, 1024 * 1024);
     strbuf_init(&n->filter_json, 1024 * 1024);
@@ -79,6 +110,7 @@ int crun_node_open(const struct driver_config *config, struct crun_node *n, stru
     if (rc == 0) rc = n->containers = open_dir(n, "containers", err);
     if (rc >= 0) rc = n->logs = open_dir(n, "logs", err);
     if (rc >= 0) rc = n->runtime = open_dir(n, "runtime", err);
+    if (rc >= 0) rc = open_images(n, config, err);
     if (rc >= 0) rc =
             cgroup_host_open(n->state_dir, config->cgroup_parent ? config->cgroup_parent : "",
                              &n->cgroups, err);
@@ -101,6 +133,7 @@ void crun_node_close(struct crun_node *n)
     file_close(&n->containers);
     file_close(&n->logs);
     file_close(&n->runtime);
+    if (n->images.dir >= 0) image_store_close(&n->images);
     rootfs_host_done(&n->rootfs);
     strbuf_done(&n->filter);
     strbuf_done(&n->filter_json);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include "agent/bundle.h"
 #include "agent/cgroup.h"
+#include "agent/image/store.h"
 #include "agent/rootfs.h"
 #include "base/err.h"
 #include "host/memo.h"
@@ -22,6 +23,8 @@ struct crun_node {
     _Atomic int64_t *kept_bytes; /* of all kept logs; workers add, and look only when over */
     struct cgroup_host cgroups;
     struct rootfs_host rootfs;
+    struct image_store images;
+    int64_t disk_bytes;  /* what each may write when the session says nothing; 0: no limit */
     struct bundle_host bundle;
     struct strbuf filter, filter_json;
     bool slow; /* the probe asked for the runtime's documented way */

@@ -29,7 +29,8 @@ struct container_spec {
     const char *image;          /* "host", "oci:DIR[:TAG]", "docker://REFERENCE" */
     const char *const *argv;    /* NULL-terminated; empty: what the image says */
     const char *const *envp;    /* NULL-terminated "NAME=value", complete */
-    const char *workdir;        /* absolute inside the container, or NULL: "/" */
+    uint32_t env_defaults;      /* the first of them: an image's own go before these */
+    const char *workdir;        /* absolute inside the container, or NULL: the image's, or "/" */
     const char *hostname;
     uint32_t uid, gid;
     int64_t cpu_milli;          /* > 0 */
@@ -111,6 +112,11 @@ struct driver_config {
     const char *state_dir;  /* absolute, root-owned 0700; containers/, logs/ below */
     const char *shim_path;  /* rota-shim, static */
     const char *cgroup_parent; /* as cgroup_host_open takes it; NULL: /rota */
+    const char *image_program; /* whose `image-fetch` fetches images; NULL: this one */
+    const char *registry_auth; /* file with credentials, or NULL */
+    const char *registries_insecure; /* without TLS: "host:port,host:port", or NULL */
+    int64_t image_cache_bytes; /* 0: 50 GiB, or a quarter of the disk */
+    int64_t disk_bytes;     /* most a container may write to its root unless it says so; 0: all */
     int64_t log_keep_bytes; /* kept logs of ended members */
     struct claim capacity;  /* of the node; cpu_milli 0: not bounded */
     int64_t late_ms;        /* after a stop's grace, until a supervisor counts as hung; 0: 10 s */

@@ -136,6 +136,7 @@ static void env_make(const struct body *b, struct member_ref ref, struct launch 
     }
     env_offer(env, b, "USER", b->sync.owner);
     if (b->spec.tty) env_offer(env, b, "TERM", "xterm-256color");
+    o->spec.env_defaults = env->n;
     for (uint32_t i = 0; i < b->spec.env.n; i++) {
         if (!reserved(b->spec.env.v[i].name)) {
             env_add(env, b->spec.env.v[i].name, b->spec.env.v[i].value);
@@ -179,7 +180,8 @@ int launch_make(const struct body *b, struct member_ref ref, const char *incarna
     c->image = b->spec.image;
     c->argv = argv->n > 0 ? (const char *const *)argv->v : no_command;
     c->envp = (const char *const *)ret->env.v;
-    c->workdir = b->spec.workdir != NULL ? b->spec.workdir : "/tmp";
+    bool host = strcmp(b->spec.image, "host") == 0;
+    c->workdir = b->spec.workdir != NULL ? b->spec.workdir : host ? "/tmp" : NULL;
     c->hostname = ret->hostname;
     /* Never as the host's root. */
     c->uid = b->sync.uid == 0 ? LAUNCH_NOBODY : b->sync.uid;

@@ -92,6 +92,11 @@ static int open_driver(struct agent *a, struct err *err)
     struct driver_config config = {.state_dir = a->c.dir, .shim_path = a->c.shim,
                                    .cgroup_parent = a->c.cgroup_parent,
                                    .log_keep_bytes = a->c.log_keep_bytes,
+                                   .image_cache_bytes = a->c.image_cache_bytes,
+                                   .disk_bytes = a->c.disk_bytes,
+                                   .registries_insecure = a->c.registries_insecure,
+                                   .registry_auth = a->c.registry_auth[0] ? a->c.registry_auth
+                                                                          : NULL,
                                    .on_change = on_driver_change, .arg = a};
     bool fake = strcmp(a->c.driver, "fake") == 0;
     int rc = measure(a, &config.capacity, err);

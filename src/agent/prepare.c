@@ -9,7 +9,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "agent/claim.h"
+#include "agent/disk.h"
 #include "agent/gpu/grant.h"
+#include "agent/image/ref.h"
+#include "agent/image/root.h"
 #include "base/mem.h"
 #include "host/file.h"
 
@@ -24,10 +27,11 @@ static bool good_path(const char *path)
 
 int prepare_check(const struct container_spec *s, struct err *err)
 {
-    enum rootfs_kind kind;
-    int rc = rootfs_find(s->image, &kind, err);
+    struct image_ref image;
+    int rc = image_ref_parse(s->image, &image, err);
     if (rc < 0) return rc;
-    if (!s->argv[0] || !s->argv[0][0]) return err_set(err, ERR_INVALID, "the command is empty");
+    if (s->argv[0] ? !s->argv[0][0] : image.kind == IMAGE_HOST)
+        return err_set(err, ERR_INVALID, "the command is empty");
     if (s->uid == 0 || s->gid == 0)
         return err_set(err, ERR_DENIED, "containers never run as this machine's root");
     if (!s->hostname[0] || strlen(s->hostname) > 64 || strpbrk(s->hostname, " \n"))
@@ -37,6 +41,8 @@ int prepare_check(const struct container_spec *s, struct err *err)
     if (s->cpu_milli < CPU_MIN_MILLI || s->mem_bytes < MEM_MIN || s->pids_max < PIDS_MIN)
         return err_set(err, ERR_INVALID,
                        "a container takes at least 0.01 CPU, 16 MiB of memory, 16 processes");
+    if (s->disk_bytes > 0 && s->disk_bytes < DISK_MIN)
+        return err_set(err, ERR_INVALID, "a limit of the disk is 16 MiB or more");
     if (s->cpu_milli > INT32_MAX || s->shm_bytes < 0 || s->limit_ms < 0 || s->grace_ms < 0 ||
         s->fence_ms < 0 || s->fence_ms > INT32_MAX)
         return err_set(err, ERR_INVALID, "a limit of the container is out of range");
@@ -92,6 +98,8 @@ int prepare_init(struct prepare *p, const struct crun_node *node, const struct c
     struct container_spec s = *spec;
     *p = (struct prepare){.node = node, .sock = -1, .pidfd = -1, .uid = s.uid, .gid = s.gid};
     strbuf_init(&p->config, BUNDLE_MAX);
+    p->disk_bytes = s.disk_bytes >= 0 ? s.disk_bytes : node->disk_bytes;
+    p->conf.disk = p->disk_bytes > 0;
     if (s.shm_bytes == 0) s.shm_bytes = s.mem_bytes / 2;
     TEXT_CLIP(p->hostname, str_of(s.hostname));
     TEXT_SET(p->workdir, str_of(s.workdir ? s.workdir : ""));
@@ -108,15 +116,36 @@ int prepare_init(struct prepare *p, const struct crun_node *node, const struct c
 void prepare_done(struct prepare *p)
 {
     strbuf_done(&p->config);
+    wire_free(&image_record_table, &p->image);
     file_close(&p->sock);
     file_close(&p->pidfd);
 }
 
+/* What the container finds, over the host or over an image. */
+static int fill_root(struct prepare *p, int dir, struct err *err)
+{
+    const struct crun_node *n = p->node;
+    struct rootfs_user user = {.uid = p->uid, .gid = p->gid, .hostname = p->hostname,
+                               .home = p->home[0] ? p->home : NULL,
+                               .workdir = p->workdir[0] ? p->workdir : NULL};
+    char upper[MEMO_PATH * 2];
+    text_fmt(upper, sizeof(upper), "%s/containers/%s/u", n->state_dir, p->conf.name);
+    int rc = p->image.layers.n
+                 ? image_root_fill(&n->images, &p->image, upper, &user,
+                                   strbuf_str(&n->rootfs.resolv), err)
+                 : rootfs_fill(&n->rootfs, upper, &user, err);
+    if (rc == 0 && p->disk_bytes > 0) rc = disk_make(dir, p->disk_bytes, err);
+    return rc;
+}
+
 static int write_files(struct prepare *p, int dir, struct err *err)
 {
-    static const char *const dirs[] = {"bundle", "u", "w", "m"};
-    char upper[MEMO_PATH * 2];
-    int rc = memo_write_conf(dir, &p->conf, err);
+    static const char *const dirs[] = {"bundle", "u", "w", "m", "d"};
+    int rc = 0;
+    if (p->image.layers.n) /* from here on nobody evicts them */
+        rc = image_store_link(&p->node->images, &p->image, dir, p->conf.lower,
+                              sizeof(p->conf.lower), err);
+    if (rc == 0) rc = memo_write_conf(dir, &p->conf, err);
     for (size_t i = 0; i < ARRAY_LEN(dirs) && rc == 0; i++)
         rc = file_mkdir(dir, dirs[i], 0755, err);
     if (rc == 0 && fchmodat(dir, "u", 0755, 0) < 0) /* it becomes the root directory */
@@ -124,11 +153,7 @@ static int write_files(struct prepare *p, int dir, struct err *err)
     if (rc == 0)
         rc = file_write(dir, "bundle/config.json", p->config.p, p->config.n, FILE_ORDERED, err);
     if (rc < 0) return rc;
-    struct rootfs_user user = {.uid = p->uid, .gid = p->gid, .hostname = p->hostname,
-                               .home = p->home[0] ? p->home : NULL,
-                               .workdir = p->workdir[0] ? p->workdir : NULL};
-    text_fmt(upper, sizeof(upper), "%s/containers/%s/u", p->node->state_dir, p->conf.name);
-    rc = rootfs_fill(&p->node->rootfs, upper, &user, err);
+    rc = fill_root(p, dir, err);
     if (rc == 0 && p->probe &&
         (mknodat(dir, "u/tmp/denied", S_IFCHR | 0666, makedev(10, 229)) < 0 ||
          fchmodat(dir, "u/tmp/denied", 0666, 0) < 0))

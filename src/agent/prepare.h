@@ -7,12 +7,15 @@
 #define AGENT_PREPARE_H
 #include "agent/crun_node.h"
 #include "agent/driver.h"
+#include "agent/image/manifest.h"
 
 struct prepare {
     const struct crun_node *node;
     struct memo_conf conf;
     struct cgroup_limits limits;
     struct strbuf config; /* of the runtime */
+    struct image_record image; /* its layers; none: the host */
+    int64_t disk_bytes;   /* most that it may write; 0: not limited */
     bool probe;           /* put a device there that nobody may open */
     uint32_t uid, gid;
     char home[MEMO_PATH], workdir[MEMO_PATH], hostname[65];

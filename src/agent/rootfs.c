@@ -17,16 +17,6 @@
 #define COVERS_MAX 256
 #define PASSWD_MAX (256 * 1024)
 
-int rootfs_find(const char *image, enum rootfs_kind *ret, struct err *err)
-{
-    if (strcmp(image, "host") == 0) {
-        *ret = ROOTFS_HOST;
-        return 0;
-    }
-    return err_set(err, ERR_NOT_FOUND,
-                   "image '%.100s' is not on this node; known images: host", image);
-}
-
 /* ---- learning the host ---- */
 
 /* Directories of the system itself, shown as they are. */
@@ -239,35 +229,47 @@ static bool has_id(struct str text, uint32_t id)
     return false;
 }
 
-/* The host's file and a line for the container's own user, unless it is there. */
-static int put_names(const char *upper, const char *path, uint32_t id, const char *line,
+/* What is known already and a line for the container's own user, unless it is there. */
+static int put_names(const char *upper, const char *path, struct str known, const char *line,
                      struct err *err)
 {
-    char low[64];
-    size_t n = 0;
-    AUTO_FREE char *buf = mem_alloc(PASSWD_MAX + 512);
-    text_fmt(low, sizeof(low), "/%s", path);
-    if (file_read(AT_FDCWD, low, buf, PASSWD_MAX, &n, NULL) < 0) n = 0;
-    if (has_id(str_n(buf, n), id)) return 0;
-    if (n && buf[n - 1] != '\n') buf[n++] = '\n';
-    n += (size_t)text_fmt(buf + n, 512, "%s\n", line);
-    return put_file(upper, path, str_n(buf, n), err);
+    AUTO_STRBUF struct strbuf b;
+    strbuf_init(&b, PASSWD_MAX + 1024);
+    strbuf_put(&b, known);
+    if (b.n && b.p[b.n - 1] != '\n') strbuf_putc(&b, '\n');
+    strbuf_fmt(&b, "%s\n", line);
+    return put_file(upper, path, strbuf_str(&b), err);
 }
 
-static int put_identity(const char *upper, const struct rootfs_user *u, struct err *err)
+static char *read_host(const char *path)
 {
+    size_t n = 0;
+    char *buf = mem_alloc(PASSWD_MAX);
+    if (file_read(AT_FDCWD, path, buf, PASSWD_MAX, &n, NULL) < 0) n = 0;
+    buf[n] = '\0';
+    return buf;
+}
+
+int rootfs_put_names(const char *upper, const struct rootfs_user *u,
+                     const struct rootfs_names *names, struct err *err)
+{
+    int rc = 0;
     char text[512];
     const char *home = u->home && strlen(u->home) < 200 && !strpbrk(u->home, ":\n") ? u->home
                                                                                     : "/tmp";
     text_fmt(text, sizeof(text), "user%u:x:%u:%u::%s:/bin/sh", u->uid, u->uid, u->gid, home);
-    int rc = put_names(upper, "etc/passwd", u->uid, text, err);
+    if (!has_id(names->passwd, u->uid))
+        rc = put_names(upper, "etc/passwd", names->passwd, text, err);
     text_fmt(text, sizeof(text), "user%u:x:%u:", u->gid, u->gid);
-    if (rc == 0) rc = put_names(upper, "etc/group", u->gid, text, err);
+    if (rc == 0 && !has_id(names->group, u->gid))
+        rc = put_names(upper, "etc/group", names->group, text, err);
     int n = text_fmt(text, sizeof(text), "%s\n", u->hostname);
     if (rc == 0) rc = put_file(upper, "etc/hostname", str_n(text, (size_t)n), err);
     n = text_fmt(text, sizeof(text), "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 %s\n",
                  u->hostname);
-    return rc < 0 ? rc : put_file(upper, "etc/hosts", str_n(text, (size_t)n), err);
+    if (rc == 0) rc = put_file(upper, "etc/hosts", str_n(text, (size_t)n), err);
+    if (rc == 0 && names->resolv.n) rc = put_file(upper, "etc/resolv.conf", names->resolv, err);
+    return rc;
 }
 
 /* One step of a path: 1 to go on below, 2 when it was made now, 0 when the host's
@@ -325,9 +327,10 @@ int rootfs_fill(const struct rootfs_host *h, const char *upper, const struct roo
     int rc = mirror_dir(upper, "etc", err);
     for (uint32_t i = 0; i < h->covers.n && rc == 0; i++)
         rc = put_cover(upper, &h->covers.v[i], err);
-    if (rc == 0) rc = put_identity(upper, u, err);
-    if (rc == 0 && h->resolv.n)
-        rc = put_file(upper, "etc/resolv.conf", strbuf_str(&h->resolv), err);
+    AUTO_FREE char *passwd = read_host("/etc/passwd");
+    AUTO_FREE char *group = read_host("/etc/group");
+    const struct rootfs_names names = {str_of(passwd), str_of(group), strbuf_str(&h->resolv)};
+    if (rc == 0) rc = rootfs_put_names(upper, u, &names, err);
     if (rc == 0 && u->workdir) rc = put_own_dir(h, upper, u->workdir, u, err);
     if (rc == 0 && u->home && u->home[0] == '/') rc = put_own_dir(h, upper, u->home, u, err);
     return rc;

@@ -16,11 +16,6 @@
 
 #define ROOTFS_PATH 256
 
-enum rootfs_kind { ROOTFS_NONE = 0, ROOTFS_HOST };
-
-/* The one place that knows names of images.  ERR_NOT_FOUND names what exists. */
-int rootfs_find(const char *image, enum rootfs_kind *ret, struct err *err);
-
 struct rootfs_cover {
     char path[ROOTFS_PATH]; /* relative to the root */
     bool dir;               /* an empty directory; else nothing at all */
@@ -37,6 +32,10 @@ int rootfs_host_open(struct rootfs_host *ret, struct err *err);
 void rootfs_host_done(struct rootfs_host *h);
 
 struct rootfs_user { uint32_t uid, gid; const char *home, *hostname, *workdir; };
+/* Who is known inside, and which name servers: texts of the files below /etc. */
+struct rootfs_names { struct str passwd, group, resolv; };
+int rootfs_put_names(const char *upper, const struct rootfs_user *u,
+                     const struct rootfs_names *names, struct err *err);
 /* Fills the upper layer `upper` (absolute) of one container. */
 int rootfs_fill(const struct rootfs_host *h, const char *upper, const struct rootfs_user *u,
                 struct err *err);

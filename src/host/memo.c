@@ -148,9 +148,10 @@ static const struct memo_field conf_fields[] = {
     TEXT(memo_conf, name),    TEXT(memo_conf, crun),       TEXT(memo_conf, crun_root),
     TEXT(memo_conf, hide),    TEXT(memo_conf, lower),      BOOL(memo_conf, tty),
     BOOL(memo_conf, stdin_open), BOOL(memo_conf, slow),    INT(memo_conf, limit_ms),
-    INT(memo_conf, grace_ms),    TEXT(memo_conf, home),    INT(memo_conf, fence_ms),
+    INT(memo_conf, grace_ms),    BOOL(memo_conf, disk),    TEXT(memo_conf, home),
+    INT(memo_conf, fence_ms),
 };
-#define CONF_OPTIONAL 2 /* of these, the last: files of older agents lack them */
+#define CONF_OPTIONAL 3 /* of these, the last: files of older agents lack them */
 static const struct memo_table conf_table = {"conf", conf_fields, ARRAY_LEN(conf_fields)};
 
 int memo_write_conf(int dir, const struct memo_conf *c, struct err *err)

@@ -22,6 +22,7 @@
 
 #define MEMO_NAME 64
 #define MEMO_PATH 256
+#define MEMO_LOWER 1024
 #define MEMO_MAX 16384 /* bytes of a file */
 
 enum memo_type { MEMO_TEXT, MEMO_INT, MEMO_BOOL };
@@ -49,9 +50,10 @@ struct memo_conf {
     char crun[MEMO_PATH];        /* the runtime's program */
     char crun_root[MEMO_PATH];   /* its state directory */
     char hide[MEMO_PATH];        /* mount to take away before the runtime looks, or "" */
-    char lower[MEMO_PATH];       /* what the overlay stands on */
+    char lower[MEMO_LOWER];      /* what the overlay stands on: "/", or links to layers */
     char home[MEMO_PATH];        /* control group that the supervisor moves to, or "" */
     bool tty, stdin_open;
+    bool disk;                   /* the upper layer lives in a file system of its own, in `disk` */
     bool slow;                   /* the runtime's documented way, without shortcuts */
     int64_t limit_ms, grace_ms;
     int64_t fence_ms;            /* 0: none.  Absent in files of older agents */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/image/fetch.h"
 #include "agent/main.h"
 #include "base/fds.h"
 #include "manager/main.h"
@@ -48,6 +49,7 @@ static const struct {
     {"proxy", "rotad proxy", proxy_main},
     {"probe", "rotad probe", probe_main},
     {"dev", "rotad dev", dev_main},
+    {"image-fetch", "rotad image-fetch", fetch_main}, /* the agent's child */
     {"version", "rotad version", say_version},
     {"--version", "rotad version", say_version},
     {"help", "rotad help", say_help},

@@ -18,16 +18,23 @@
 #include "host/file.h"
 #include "shim/fds.h"
 
-static int mount_overlay(const struct memo_conf *c, struct err *err)
+static int mount_overlay(const struct launch *l, struct err *err)
 {
-    char opts[MEMO_PATH + 64];
+    const struct memo_conf *c = l->conf;
+    char opts[MEMO_LOWER + 64];
+    const char *in = l->disk >= 0 ? "d/" : "";
+    /* Nobody gains by a set-user-id file, and devices are what the runtime makes; the host's
+     * own are behind the control group, which its probe container must see. */
+    unsigned long flags = MS_NOSUID | (strcmp(c->lower, "/") == 0 ? 0 : MS_NODEV);
+    if (l->disk >= 0 && move_mount(l->disk, "", AT_FDCWD, "d", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        return err_sys(err, ERR_IO, errno, "cannot mount the container's disk");
     /* Relative to the container's directory.  volatile: nothing here outlives
      * the container, so fsync may cost nothing. */
-    text_fmt(opts, sizeof(opts), "lowerdir=%s,upperdir=u,workdir=w,volatile", c->lower);
-    if (mount("overlay", "m", "overlay", 0, opts) == 0) return 0;
+    text_fmt(opts, sizeof(opts), "lowerdir=%s,upperdir=%su,workdir=%sw,volatile", c->lower, in, in);
+    if (mount("overlay", "m", "overlay", flags, opts) == 0) return 0;
     if (errno == EINVAL) { /* kernels before 5.10 do not know volatile */
-        text_fmt(opts, sizeof(opts), "lowerdir=%s,upperdir=u,workdir=w", c->lower);
-        if (mount("overlay", "m", "overlay", 0, opts) == 0) return 0;
+        text_fmt(opts, sizeof(opts), "lowerdir=%s,upperdir=%su,workdir=%sw", c->lower, in, in);
+        if (mount("overlay", "m", "overlay", flags, opts) == 0) return 0;
     }
     return err_sys(err, ERR_IO, errno, "cannot mount the container's file system");
 }
@@ -42,7 +49,7 @@ static int private_mounts(const struct launch *l, struct err *err)
     if (c->hide[0] && umount2(c->hide, MNT_DETACH) < 0)
         return err_sys(err, ERR_IO, errno, "cannot hide %s", c->hide);
     if (l->overlay) {
-        int rc = mount_overlay(c, err);
+        int rc = mount_overlay(l, err);
         if (rc < 0) return rc;
     }
     /* Read-only on itself, the runtime need not copy itself before it starts;

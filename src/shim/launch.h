@@ -19,6 +19,7 @@ struct launch {
                             runtime gives them to the container's user */
     int status, ready, pulse; /* become descriptors 3, 4 and 5, or -1 */
     int dir;           /* becomes descriptor LAUNCH_DIR_FD: working directory */
+    int disk;          /* file system for the upper layer, to be mounted at d; or -1 */
     int spec;          /* becomes descriptor LAUNCH_SPEC_FD, or -1 */
     const char *log;   /* file for words about failure, in the working directory */
     const char *args[LAUNCH_ARGS]; /* behind the common options; NULL ends */

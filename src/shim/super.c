@@ -15,6 +15,7 @@
 #include "host/file.h"
 #include "host/proc.h"
 #include "host/pulse.h"
+#include "shim/disk.h"
 #include "shim/fds.h"
 #include "shim/launch.h"
 
@@ -130,6 +131,9 @@ int super_create(struct super *s, struct err *err)
                             ? openat(s->dir, PULSE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
     if (s->conf.fence_ms > 0 && pulse < 0)
         return err_sys(err, ERR_IO, errno, "cannot open its pulse");
+    AUTO_FD int disk = -1;
+    if (s->conf.disk) disk = rc = disk_open(s->dir, err);
+    if (rc < 0) return rc;
     struct launch l = {.conf = &s->conf,
                        .overlay = true,
                        .in = f.in,
@@ -139,6 +143,7 @@ int super_create(struct super *s, struct err *err)
                        .ready = f.ready,
                        .pulse = pulse,
                        .dir = s->dir,
+                       .disk = disk,
                        .spec = -1,
                        .log = "error",
                        .args = {"create", "--bundle=bundle", "--pid-file=" LAUNCH_DIR "pid",

@@ -48,7 +48,7 @@ struct member_report {
     enum member_phase phase;
     bool orphan;           /* made for another cluster or store incarnation: kept, shown */
     uint32_t signal_done;  /* number of the last signal wish carried out */
-    struct member_end end;
+    struct member_end end; /* until then, `detail` alone: what it waits for, what it runs */
 };
 
 enum want_act {

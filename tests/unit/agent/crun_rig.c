@@ -47,6 +47,8 @@ void rig_start_agent(struct rig *r)
     struct err err = {0};
     struct driver_config c = {.state_dir = r->state_dir, .shim_path = getenv("ROTA_SHIM"),
                               .late_ms = rig_ms(1000),
+                              .image_program = getenv("ROTA_ROTAD"),
+                              .image_cache_bytes = 128 * 1024 * 1024,
                               .log_keep_bytes = 64 * 1024 * 1024};
     if (crun_driver_new(r->loop, &c, &r->driver, &err) < 0) fail_msg("%s", err.text);
     r->driver.ops->set_incarnation(r->driver.self, "one");

@@ -13,8 +13,8 @@ static json_t *config(bool raw_filter, bool tty)
     struct bundle_host h = {.shim_path = "/opt/rota-shim", .rootfs = &rootfs, .nofile = 4096,
                             .filter_base64 = raw_filter ? "QUJD" : NULL,
                             .filter_json = "{\"defaultAction\":\"SCMP_ACT_ERRNO\"}"};
-    struct container_spec s = {.argv = argv, .envp = envp, .hostname = "box", .uid = 7, .gid = 8,
-                               .shm_bytes = 4096, .tty = tty};
+    struct container_spec s = {.image = "host", .argv = argv, .envp = envp, .hostname = "box",
+                               .uid = 7, .gid = 8, .shm_bytes = 4096, .tty = tty};
     struct strbuf b;
     strbuf_init(&b, BUNDLE_MAX);
     assert_int_equal(bundle_config(&h, &s, "/state/m", &b, NULL), 0);

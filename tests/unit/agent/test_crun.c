@@ -82,8 +82,9 @@ static void what_can_never_run_is_fatal(void **state)
     static const char *const argv[] = {"/bin/true", NULL}, *const none[] = {NULL};
     struct { const char *says; struct container_spec s; } cases[5];
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) cases[i].s = rig_spec(&rig, argv);
-    cases[0].s.image = "oci:/images/x";
-    cases[0].says = "image 'oci:/images/x' is not on this node; known images: host";
+    cases[0].s.image = "pytorch";
+    cases[0].says = "image 'pytorch' is none that Rota knows; expected host, "
+                    "oci:/DIRECTORY[:TAG] or docker://NAME[:TAG]";
     cases[1].s.uid = 0;
     cases[1].says = "containers never run as this machine's root";
     cases[2].s.argv = none;
