@@ -99,7 +99,7 @@ static void node_metrics(const struct manager *m, struct strbuf *b)
             text_fmt(index, sizeof(index), "%u", d);
             const struct prom_label labels[] = {{"node", n->name}, {"device", index},
                                                 {"uuid", n->devices[d].uuid}, {NULL, NULL}};
-            prom_put(b, "rota_device_healthy", labels, n->devices[d].healthy);
+            prom_put(b, "rota_device_healthy", labels, n->devices[d].health == DEVICE_HEALTHY);
         }
     }
 }
