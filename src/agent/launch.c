@@ -224,11 +224,11 @@ static void env_libs(struct wire_texts *env, const char *libs)
     static const char name[] = "LD_LIBRARY_PATH=";
     const char *have = "";
     AUTO_STRBUF struct strbuf b;
+    strbuf_init(&b, SPEC_COMMAND_BYTES * 4);
     if (libs[0] == '\0') return;
     for (uint32_t i = 0; i < env->n; i++) {
         if (strncmp(env->v[i], name, strlen(name)) == 0) have = env->v[i] + strlen(name);
     }
-    strbuf_init(&b, SPEC_COMMAND_BYTES * 4);
     strbuf_fmt(&b, "%s%s%s%s", name, have, have[0] != '\0' ? ":" : "", libs);
     env_set(env, b.p);
 }
