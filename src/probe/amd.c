@@ -151,7 +151,7 @@ static void read_model(const struct tree *t, const struct drm_card *c, struct kf
         TEXT_CLIP(d->model, str_of(text));
         return;
     }
-    text_fmt(d->model, sizeof(d->model), "AMD GPU 0x%04llx", (unsigned long long)c->device_id);
+    drm_model(c, "AMD", d);
     text_fmt(path, sizeof(path), NODES "/%lld/name", (long long)k.number);
     if (k.number >= 0 && tree_read(t->sys, path, text, sizeof(text)) > 0)
         text_fmt(d->model, sizeof(d->model), "AMD %.40s", text);

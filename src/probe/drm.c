@@ -95,6 +95,12 @@ void drm_common(const struct tree *t, const struct drm_card *c, struct probe_dev
     survey_node(t, d, path);
 }
 
+void drm_model(const struct drm_card *c, const char *maker, struct probe_device *d)
+{
+    if (c->device_id < 0) text_fmt(d->model, sizeof(d->model), "%s GPU", maker);
+    else text_fmt(d->model, sizeof(d->model), "%s GPU 0x%04x", maker, (unsigned)c->device_id);
+}
+
 void drm_links(const struct tree *t, struct probe_report *r, uint32_t first)
 {
     for (uint32_t a = first; a < r->n_devices; a++)

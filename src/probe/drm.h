@@ -18,6 +18,8 @@ int drm_list(const struct tree *t, int64_t vendor, struct drm_cards *ret);
 int drm_read(const struct tree *t, const struct drm_card *c, const char *file, char *buf,
              size_t cap);
 bool drm_number(const struct tree *t, const struct drm_card *c, const char *file, int64_t *ret);
+/* "AMD GPU 0x74a1": where nothing says its name. */
+void drm_model(const struct drm_card *c, const char *maker, struct probe_device *d);
 /* Power, temperature, place and nodes, which are alike for all vendors. */
 void drm_common(const struct tree *t, const struct drm_card *c, struct probe_device *d);
 /* Paths over the bus between the report's devices from `first` on. */

@@ -71,8 +71,7 @@ void intel_read(const struct tree *t, struct probe_report *r)
                                      ? survey_add(r, PROBE_INTEL, r->n_devices - first) : NULL;
         if (!d) continue;
         text_fmt(d->uuid, sizeof(d->uuid), "INTEL-%s", c->pci);
-        text_fmt(d->model, sizeof(d->model), "Intel GPU 0x%04llx",
-                 (unsigned long long)c->device_id);
+        drm_model(c, "Intel", d);
         drm_common(t, c, d);
         read_memory(t, c, d);
     }

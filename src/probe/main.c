@@ -135,6 +135,19 @@ static void print_report(struct probe_report *r, struct strbuf *out)
     wire_print(&wire_probe_report, &bad, out);
 }
 
+/* The kernel's log knows addresses alone, the library perhaps names alone. */
+static void name_events(struct probe_report *r)
+{
+    VEC_EACH (e, &r->events) {
+        for (uint32_t i = 0; i < r->n_devices; i++) {
+            const struct probe_device *d = &r->devices[i];
+            if (!twice_same_device(d->uuid, d->pci, e)) continue;
+            (void)TEXT_SET(e->uuid, str_of(d->uuid));
+            (void)TEXT_SET(e->pci, str_of(d->pci));
+        }
+    }
+}
+
 static bool say(struct probe *p, struct probe_report *r)
 {
     AUTO_STRBUF struct strbuf line;
@@ -143,6 +156,7 @@ static bool say(struct probe *p, struct probe_report *r)
     r->xid_kmsg = p->kmsg != NULL;
     VEC_EACH (e, &p->events) VEC_PUSH(&r->events, *e);
     VEC_CLEAR(&p->events);
+    name_events(r);
     print_report(r, &line);
     strbuf_putc(&line, '\n');
     p->said_ms = proc_boot_ms();
