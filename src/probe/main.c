@@ -33,12 +33,17 @@ struct options {
     bool once, help;
 };
 
+struct told { /* an Xid, not said yet */
+    struct probe_event event;
+    uint64_t begun;                 /* readings until then: a later one shows what became of it */
+};
+
 struct probe {
     struct options options;
     struct reader *reader;
     struct kmsg *kmsg;
     struct twice twice;
-    VEC(struct probe_event) events; /* told, not said yet */
+    VEC(struct told) events;
     int64_t events_ms;              /* when the first of them came */
     int64_t said_ms;
     uint64_t seq;
@@ -148,15 +153,25 @@ static void name_events(struct probe_report *r)
     }
 }
 
-static bool say(struct probe *p, struct probe_report *r)
+static void add_events(struct probe *p, struct probe_report *r, uint64_t number)
+{
+    uint32_t left = 0;
+    VEC_EACH (t, &p->events) {
+        if (t->begun < number) VEC_PUSH(&r->events, t->event);
+        else p->events.v[left++] = *t;
+    }
+    p->events.n = left;
+    name_events(r);
+}
+
+/* number: of the reading that the report is of. */
+static bool say(struct probe *p, struct probe_report *r, uint64_t number)
 {
     AUTO_STRBUF struct strbuf line;
     strbuf_init(&line, LINE_MAX_BYTES);
     r->seq = ++p->seq;
     r->xid_kmsg = p->kmsg != NULL;
-    VEC_EACH (e, &p->events) VEC_PUSH(&r->events, *e);
-    VEC_CLEAR(&p->events);
-    name_events(r);
+    add_events(p, r, number);
     print_report(r, &line);
     strbuf_putc(&line, '\n');
     p->said_ms = proc_boot_ms();
@@ -169,7 +184,7 @@ static bool say_stuck(struct probe *p, int64_t stuck_ms, const char *call)
     survey_begin(&r);
     survey_fail(&r, "%s has not answered for %lld s", call[0] ? call : "the kernel",
                 (long long)(stuck_ms / 1000));
-    bool ok = say(p, &r);
+    bool ok = say(p, &r, UINT64_MAX);
     wire_free(&wire_probe_report, &r);
     return ok;
 }
@@ -179,14 +194,17 @@ static bool say_stuck(struct probe *p, int64_t stuck_ms, const char *call)
 static void take_event(struct probe *p, enum twice_source from, const struct probe_event *e)
 {
     if (twice_told(&p->twice, from, e)) {
-        VEC_EACH (old, &p->events) /* the kernel's log says more than a number */
-            if (old->xid == e->xid && !old->text[0] &&
-                twice_same_device(old->uuid, old->pci, e)) TEXT_CLIP(old->text, str_of(e->text));
+        VEC_EACH (old, &p->events) { /* the kernel's log says more than a number */
+            struct probe_event *o = &old->event;
+            if (o->xid == e->xid && !o->text[0] && twice_same_device(o->uuid, o->pci, e))
+                TEXT_CLIP(o->text, str_of(e->text));
+        }
         return;
     }
     if (p->events.n == 0) p->events_ms = proc_boot_ms();
     if (p->events.n == PROBE_EVENTS_MAX) VEC_REMOVE(&p->events, 0);
-    VEC_PUSH(&p->events, *e);
+    struct told now = {.event = *e, .begun = reader_begun(p->reader)};
+    VEC_PUSH(&p->events, now);
     reader_hurry(p->reader);
 }
 
@@ -212,10 +230,11 @@ static bool turn(struct probe *p, int *ret_code)
 {
     const char *call;
     struct probe_report r;
+    uint64_t number;
     take_events(p);
     bool ok = true;
-    if (reader_report(p->reader, &r)) {
-        ok = say(p, &r);
+    if (reader_report(p->reader, &r, &number)) {
+        ok = say(p, &r, number);
         wire_free(&wire_probe_report, &r);
     }
     int64_t now = proc_boot_ms(), stuck = reader_stuck_ms(p->reader, &call);
@@ -275,8 +294,9 @@ static int run_once(struct probe *p)
     strbuf_init(&line, LINE_MAX_BYTES);
     strbuf_init(&text, 4 * LINE_MAX_BYTES);
     const char *call;
+    uint64_t number;
     (void)poll(&fd, 1, ONCE_MS);
-    if (!reader_report(p->reader, &r)) {
+    if (!reader_report(p->reader, &r, &number)) {
         int64_t stuck = reader_stuck_ms(p->reader, &call);
         survey_begin(&r);
         survey_fail(&r, "%s has not answered for %lld s", call[0] ? call : "the kernel",

@@ -27,7 +27,9 @@ struct reader {
     int wake;
     atomic_bool hurry;
     _Atomic int64_t step_ms;    /* when the step under way began */
+    _Atomic uint64_t begun;     /* readings */
     pthread_mutex_t lock;       /* of what follows */
+    uint64_t number;            /* of the report */
     bool has_report;
     struct probe_report report;
     struct probe_event events[EVENTS];
@@ -45,6 +47,7 @@ static void step(struct reader *r) { atomic_store(&r->step_ms, proc_boot_ms()); 
 static void read_all(struct reader *r)
 {
     struct probe_report fresh;
+    uint64_t number = atomic_fetch_add(&r->begun, 1) + 1;
     survey_begin(&fresh);
     nvidia_read(r->nvidia, &fresh);
     amd_read(&r->spec.tree, &fresh);
@@ -53,6 +56,7 @@ static void read_all(struct reader *r)
     (void)pthread_mutex_lock(&r->lock);
     if (r->has_report) wire_free(&wire_probe_report, &r->report);
     r->report = fresh;
+    r->number = number;
     r->has_report = true;
     (void)pthread_mutex_unlock(&r->lock);
     tell(r);
@@ -124,13 +128,16 @@ struct reader *reader_start(const struct reader_spec *spec, struct err *err)
 
 int reader_fd(const struct reader *r) { return r->wake; }
 
-bool reader_report(struct reader *r, struct probe_report *ret)
+uint64_t reader_begun(const struct reader *r) { return atomic_load(&r->begun); }
+
+bool reader_report(struct reader *r, struct probe_report *ret, uint64_t *ret_number)
 {
     uint64_t count;
     (void)!read(r->wake, &count, sizeof(count));
     (void)pthread_mutex_lock(&r->lock);
     bool has = r->has_report;
     if (has) *ret = r->report;
+    *ret_number = r->number;
     r->has_report = false;
     (void)pthread_mutex_unlock(&r->lock);
     return has;

@@ -20,8 +20,11 @@ struct reader_spec {
 /* NULL: no thread, or no descriptor to be had. */
 struct reader *reader_start(const struct reader_spec *spec, struct err *err);
 int reader_fd(const struct reader *r); /* readable when there is something to take */
-/* The newest report that was finished since the last call; the caller frees it. */
-bool reader_report(struct reader *r, struct probe_report *ret);
+/* The newest report that was finished since the last call, and which reading it is of, from
+ * 1; the caller frees it. */
+bool reader_report(struct reader *r, struct probe_report *ret, uint64_t *ret_number);
+/* How many readings have begun.  What happens now shows in those with a higher number. */
+uint64_t reader_begun(const struct reader *r);
 bool reader_event(struct reader *r, struct probe_event *ret);
 /* Reads again at once. */
 void reader_hurry(struct reader *r);
