@@ -34,6 +34,12 @@ static const struct wire_field devices_fields[] = {
                 .doc = "how they pretend to reach each other: a letter for each pair"),
     WIRE_F_TEXT(struct config_devices, cdi_hooks, "cdi_hooks",
                 .doc = "programs that CDI files may have run: /usr/bin/a:/usr/bin/b"),
+    WIRE_F_U32(struct config_devices, expect, "expect", .max = NODE_DEVICES_MAX,
+               .doc = "GPUs that the machine should have"),
+    WIRE_F_TEXT(struct config_devices, nvml, "nvml", .doc = "NVIDIA's library for management"),
+    WIRE_F_TEXT(struct config_devices, root_proc, "root_proc", .doc = "instead of /proc"),
+    WIRE_F_TEXT(struct config_devices, root_sys, "root_sys", .doc = "instead of /sys"),
+    WIRE_F_TEXT(struct config_devices, root_dev, "root_dev", .doc = "instead of /dev"),
 };
 static const struct wire_table devices_table =
     WIRE_TABLE("devices", struct config_devices, devices_fields);
@@ -130,6 +136,10 @@ static const struct flag flags[] = {
      FLAG_TEXT, AT(devices.links)},
     {"cdi-hooks", "PATH:...", "programs that CDI files may have run (none)", FLAG_TEXT,
      AT(devices.cdi_hooks)},
+    {"expect-gpus", "N", "GPUs that the machine should have (whatever there is)", FLAG_COUNT,
+     AT(devices.expect)},
+    {"nvml", "PATH", "NVIDIA's library for management (libnvidia-ml.so.1)", FLAG_TEXT,
+     AT(devices.nvml)},
     {"log-keep", "SIZE", "logs of ended sessions kept here (1G)", FLAG_BYTES, AT(log_keep_bytes)},
     {"image-cache", "SIZE", "images kept here (50G or a quarter of the disk)", FLAG_BYTES,
      AT(image_cache_bytes)},

@@ -19,6 +19,9 @@ struct config_devices {
     char model[32];     /* and of which model */
     char links[LINK_TEXT]; /* and how they reach each other: core/model/linkmap.h */
     char cdi_hooks[1024];  /* programs that CDI files may have run, separated by ':' */
+    uint32_t expect;    /* that the machine should have; 0: whatever there is */
+    char nvml[CONFIG_PATH_MAX]; /* NVIDIA's library, elsewhere than usual; or "" */
+    char root_proc[CONFIG_PATH_MAX], root_sys[CONFIG_PATH_MAX], root_dev[CONFIG_PATH_MAX];
 };
 
 struct agent_config {

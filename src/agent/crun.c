@@ -401,6 +401,12 @@ static int op_attach_input(void *self, struct member_ref ref, uint8_t frame, con
     return err_sys(err, ERR_UNAVAILABLE, code, "cannot reach the supervisor");
 }
 
+static void op_set_devices(void *self, uint32_t mask)
+{
+    struct crun *c = self;
+    c->capacity.devices = mask;
+}
+
 static void op_free(void *self)
 {
     struct crun *c = self;
@@ -433,6 +439,7 @@ static const struct driver_ops crun_ops = {
     .clean = op_clean,        .list = op_list,
     .place = op_place,        .log_dir = op_log_dir,
     .exec = op_exec,          .attach_input = op_attach_input,
+    .set_devices = op_set_devices,
     .free = op_free,
 };
 

@@ -100,6 +100,8 @@ struct driver_ops {
      * stdin_open or tty; output is read from the logs by the caller. */
     int (*attach_input)(void *self, struct member_ref ref, uint8_t frame, const void *data,
                         uint32_t n, struct err *err);
+    /* Which devices may be claimed from now on; what lives keeps its own. */
+    void (*set_devices)(void *self, uint32_t mask);
     void (*free)(void *self); /* leaves containers and supervisors running */
 };
 

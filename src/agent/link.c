@@ -91,6 +91,13 @@ void link_changed(struct link *s)
     send_in(s, gather_ms(s));
 }
 
+void link_set_info(struct link *s, const struct sync_info *info)
+{
+    if (wire_equal(&wire_sync_info, &s->rq.info, info)) return;
+    s->rq.info = *info;
+    link_changed(s);
+}
+
 /* ---- answers ---- */
 
 /* A store that was restored has a new incarnation.  It is believed after some
@@ -158,6 +165,7 @@ static int take_answer(struct link *s, const struct slot *slot, struct str body,
         log_event(LOG_DEBUG, "wants", LOG_U("turn", a.turn), LOG_U("wants", a.wants.n),
                   LOG_U("bodies", a.bodies.n));
         rc = take_wishes(s, &a, err);
+        if (a.n_orders > 0 && s->o.on_orders) s->o.on_orders(s->o.arg, a.orders, a.n_orders);
         act_needs(s->o.act, &n_needs);
         if (n_needs > 0) s->dirty = true; /* ask at once */
     }

@@ -28,11 +28,15 @@ struct link_opts { /* texts and info are copied */
     int64_t retry_ms; /* first pause after a failure, doubled up to 5 s; 0: 200 ms */
     /* The manager's store began anew: keep the identity.  May be NULL. */
     void (*on_incarnation)(void *arg, const struct identity *id);
+    /* Operators' wishes for devices, in each answer until they are carried out.  May be NULL. */
+    void (*on_orders)(void *arg, const struct sync_device_order *v, uint32_t n);
     void *arg;
 };
 
 struct link *link_new(struct net_loop *loop, const struct link_opts *o, struct err *err);
 void link_free(struct link *s); /* NULL is fine */
+/* The node is otherwise than it was said to be; nothing happens when it is not. */
+void link_set_info(struct link *s, const struct sync_info *info);
 /* Something changed here: act on it, tell the manager. */
 void link_changed(struct link *s);
 

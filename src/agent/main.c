@@ -15,6 +15,7 @@
 #include "agent/capacity.h"
 #include "agent/epoch.h"
 #include "agent/gpu/fresh.h"
+#include "agent/gpu/gpu.h"
 #include "agent/port.h"
 #include "agent/link.h"
 #include "agent/meters.h"
@@ -32,6 +33,7 @@ struct agent {
     struct identity id;
     uint64_t epoch;
     int lock;
+    struct gpu *gpu;
     struct driver driver;
     struct bodies *bodies;
     struct act *act;
@@ -82,8 +84,7 @@ static int measure(const struct agent *a, struct claim *ret, struct err *err)
     int rc = capacity_measure("/proc", "/sys/fs/cgroup", capacity_cpus(), &have, err);
     if (rc == 0) rc = capacity_offer(&have, &a->c, &offer, err);
     if (rc != 0) return rc;
-    uint32_t devices = (UINT32_C(1) << a->c.devices.simulated) - 1;
-    *ret = (struct claim){offer.cpu_milli, offer.mem_bytes, devices};
+    *ret = (struct claim){offer.cpu_milli, offer.mem_bytes, gpu_usable(a->gpu)};
     return 0;
 }
 
@@ -141,28 +142,44 @@ static int describe(struct agent *a, struct sync_info *ret, struct err *err)
     if (uname(&u) == 0) TEXT_CLIP(i->arch, str_of(u.machine));
     if (a->c.data_addr[0] != '\0') TEXT_CLIP(i->data_addr, str_of(a->c.data_addr));
     else TEXT_CLIP(i->data_addr, port_addr(a->port));
-    text_fmt(i->facts, sizeof(i->facts), "%s%s%s", facts.note,
+    char note[96];
+    gpu_note(a->gpu, note, sizeof(note));
+    text_fmt(i->facts, sizeof(i->facts), "%s%s%s%s%s", facts.note,
              a->c.devices.simulated > 0 ? "; GPUs are simulated" : "",
-             facts.proved || facts.simulated ? "" : "; isolation not proved");
+             facts.proved || facts.simulated ? "" : "; isolation not proved",
+             note[0] ? "; " : "", note);
     i->cpu_milli = offer.cpu_milli;
     i->mem_bytes = offer.mem_bytes;
-    i->n_devices = a->c.devices.simulated;
-    for (uint32_t d = 0; d < i->n_devices; d++) {
-        struct sync_device *dev = &i->devices[d];
-        *dev = (struct sync_device){.index = d, .mem_bytes = 16 * (INT64_C(1) << 30),
-                                    .health = DEVICE_HEALTHY, .simulated = true};
-        text_fmt(dev->uuid, sizeof(dev->uuid), "SIMULATED-%.24s-%u", a->id.name, d);
-        TEXT_CLIP(dev->model, str_of(a->c.devices.model));
-    }
-    TEXT_CLIP(i->links, str_of(a->c.devices.links));
+    gpu_tell(a->gpu, i);
     return 0;
+}
+
+static void on_orders(void *arg, const struct sync_device_order *v, uint32_t n)
+{
+    struct agent *a = arg;
+    gpu_order(a->gpu, v, n);
+}
+
+/* Devices came, went, or are otherwise than before. */
+static void on_devices(void *arg)
+{
+    struct agent *a = arg;
+    struct sync_info info;
+    struct err err = {0};
+    if (a->link == NULL) return; /* the first word tells it */
+    if (a->driver.ops->set_devices)
+        a->driver.ops->set_devices(a->driver.self, gpu_usable(a->gpu));
+    wire_init(&wire_sync_info, &info);
+    if (describe(a, &info, &err) == 0) link_set_info(a->link, &info);
+    else log_event(LOG_ERROR, "agent.describe", LOG_ERR(&err));
 }
 
 static int open_link(struct agent *a, struct err *err)
 {
     struct link_opts o = {.manager = a->c.manager, .identity = a->id, .epoch = a->epoch,
                           .act = a->act, .meters = a->meters,
-                          .on_incarnation = on_incarnation, .arg = a};
+                          .on_incarnation = on_incarnation,
+                          .on_orders = on_orders, .arg = a};
     struct tls_ctx *tls = NULL;
     int rc = describe(a, &o.info, err);
     if (rc == 0) rc = capacity_boot_id("/proc", o.boot_id, err);
@@ -196,10 +213,13 @@ static int start(struct agent *a, struct err *err)
                              .token_file = a->c.join_token_file[0] ? a->c.join_token_file : NULL};
     rc = join_run(a->loop, &join, &a->id, err);
     if (rc == 0) rc = epoch_after(a->c.dir, a->id.epoch, &a->epoch, err);
+    struct gpu_opts gpu = {.config = &a->c, .name = a->id.name, .on_change = on_devices, .arg = a};
+    if (rc == 0) rc = gpu_new(a->loop, &gpu, &a->gpu, err);
     if (rc == 0) rc = open_driver(a, err);
     if (rc == 0) rc = identity_path(a->c.dir, "bodies", path, err);
     if (rc == 0) rc = bodies_open(fake ? NULL : path, &a->bodies, err);
     if (rc != 0) return rc;
+    gpu_set_holders(a->gpu, &a->driver, a->bodies);
     a->act = act_new(&a->driver, a->bodies, a->id.incarnation);
     rc = fresh_new(a->loop, a->c.devices.cdi_hooks, &a->fresh, err);
     if (rc != 0) return rc;
@@ -218,6 +238,7 @@ static void finish(struct agent *a)
     metrics_close(a->metrics);
     port_free(a->port);
     meters_free(a->meters);
+    gpu_free(a->gpu);
     act_free(a->act);
     fresh_free(a->fresh);
     bodies_free(a->bodies);

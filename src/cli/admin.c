@@ -6,6 +6,7 @@
 #include "base/fmt.h"
 #include "cli/account.h"
 #include "cli/cluster.h"
+#include "cli/device.h"
 #include "cli/args.h"
 #include "cli/list.h"
 #include "cli/say.h"
@@ -217,6 +218,7 @@ int verb_admin(int argc, char **argv)
         {"domain", "ls, add, set: what holds users and projects", account_domain},
         {"token", "create, ls, revoke: what opens the cluster to a user", account_token},
         {"silence", "accept: many machines are silent, and down indeed", cluster_silence},
+        {"device", "return or quarantine a GPU of a node", device_order},
         {"snapshot", "the world as JSON, for `rota sim queue`", admin_snapshot},
         {NULL, NULL, NULL},
     };

@@ -23,6 +23,11 @@ void on_reserve(struct draft *d);
 void on_unreserve(struct draft *d);
 void on_update(struct draft *d);
 void on_requeue(struct draft *d);
+void on_device_order(struct draft *d);
+/* The node's devices are described anew; `was` is the node before. */
+void on_devices(struct draft *d, struct node *n, const struct node *was);
+/* Its agent has carried out the wishes up to this number. */
+void on_device_order_done(struct node *n, uint32_t done);
 /* What ended in this step is told to those that depend on it. */
 void on_ended(struct draft *d);
 /* The first event of a manager: all nodes are as good as heard now. */

@@ -124,7 +124,8 @@ static void describe(struct node *n, const struct node *in)
                               .since_ms = from->since_ms,
                               .health = from->health,
                               .simulated = from->simulated,
-                              .numa = from->numa};
+                              .numa = from->numa,
+                              .xid_no = from->xid_no};
         copy_text(to->uuid, sizeof(to->uuid), from->uuid);
         copy_text(to->model, sizeof(to->model), from->model);
         copy_text(to->pci, sizeof(to->pci), from->pci);
@@ -144,7 +145,7 @@ static void describe(struct node *n, const struct node *in)
 
 static bool same_node(const struct node *a, const struct node *b)
 {
-    return a->group == b->group && a->epoch == b->epoch &&
+    return a->group == b->group && a->epoch == b->epoch && a->n_orders == b->n_orders &&
            memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 &&
            node_same_devices(a, b) &&
            strcmp(a->boot_id, b->boot_id) == 0 && strcmp(a->data_addr, b->data_addr) == 0 &&
@@ -183,6 +184,8 @@ void on_join(struct draft *d)
     if (!n) return;
     struct node was = *n;
     describe(n, in);
+    on_device_order_done(n, d->ev->u.join.orders_done);
+    if (!added) on_devices(d, n, &was);
     if (restarted) {
         n->epoch = in->epoch;
         n->report_seq = n->report_turn = 0;

@@ -233,6 +233,7 @@ static struct session request_of(const struct event_submit *e)
     struct session s = {
         .user = in->user, .project = in->project, .group = in->group, .kind = in->kind,
         .priority = in->priority, .one_node = in->one_node, .stop_on_member = in->stop_on_member,
+        .on_device_fault = in->on_device_fault,
         .n_roles = in->n_roles, .time_limit_ms = in->time_limit_ms, .grace_ms = in->grace_ms,
         .pending_timeout_ms = in->pending_timeout_ms, .preemptible = in->preemptible,
         .hold = in->hold, .strategy = in->strategy, .where = in->where,

@@ -49,6 +49,7 @@ static const char *const HISTORY_NAMES[] = {
     [HISTORY_UNRESERVED] = "reservation.gone",
     [HISTORY_SILENCE_ACCEPTED] = "silence.accepted",
     [HISTORY_NODE_FENCED] = "node.fenced",
+    [HISTORY_DEVICE] = "device.changed",
     [HISTORY_UPDATED] = "session.updated",
 };
 _Static_assert(ARRAY_LEN(HISTORY_NAMES) == HISTORY_KINDS, "one name a kind");
@@ -87,6 +88,7 @@ static void dispatch(struct draft *d)
     case EVENT_REQUEUE: on_requeue(d); return;
     case EVENT_SILENCE_ACCEPT: on_silence_accept(d); return;
     case EVENT_NODE_FENCED: on_fenced(d); return;
+    case EVENT_DEVICE: on_device_order(d); return;
     case EVENT_KINDS: break;
     }
     UNREACHABLE();

@@ -31,6 +31,7 @@ enum event_kind {
     EVENT_REQUEUE,   /* a person sends a session back to its place in the queue */
     EVENT_SILENCE_ACCEPT, /* an operator takes all nodes that are silent now to be down */
     EVENT_NODE_FENCED,    /* the fence command has succeeded for a silent node */
+    EVENT_DEVICE,    /* an operator returns a device, or quarantines it */
     EVENT_KINDS
 };
 
@@ -61,7 +62,14 @@ struct event_update {
     int64_t time_limit_ms; /* 0: none */
     bool hold, preemptible;
 };
-struct event_join { struct node node; /* id 0; name, group, capacity, devices, boot_id, ... */ };
+/* The last error that a device's driver told of (NVIDIA: Xid), who held it then (0: nobody),
+ * and whether that session has to end. */
+struct device_error { uint32_t xid; uint64_t session; bool kill; };
+struct event_join {
+    uint32_t orders_done; /* wishes for devices that it has carried out */
+    struct device_error errors[NODE_DEVICES_MAX];
+    struct node node;     /* id 0; name, group, capacity, devices, boot_id, ... */
+};
 struct event_report {
     uint32_t node;
     uint64_t epoch, seq;  /* of the agent; anything not newer is ignored */
@@ -77,6 +85,7 @@ struct event_reserve {
 };
 struct event_unreserve { uint32_t reservation; };
 struct event_fenced { uint32_t node; int64_t heard_ms; /* as it was when the command began */ };
+struct event_device { uint32_t node, index; enum device_order order; char why[40]; };
 struct event_cordon { uint32_t node; bool on; };
 struct event_forget { uint32_t node; bool force; /* although it is heard and holds something */ };
 
@@ -96,6 +105,7 @@ struct event {
         struct event_report report;
         struct event_cordon cordon;
         struct event_fenced fenced;
+        struct event_device device;
         struct event_forget forget;
         struct event_reserve reserve;
         struct event_unreserve unreserve;
@@ -146,7 +156,7 @@ enum history_what {
     HISTORY_NODE_JOINED, HISTORY_NODE_UNREACHABLE, HISTORY_NODE_BACK, HISTORY_NODE_CORDON,
     HISTORY_NODE_QUARANTINED, HISTORY_NODE_FORGOTTEN, HISTORY_GROUP, HISTORY_UPDATED,
     HISTORY_ACCOUNT, HISTORY_RESERVED, HISTORY_UNRESERVED, HISTORY_SILENCE_ACCEPTED,
-    HISTORY_NODE_FENCED, HISTORY_KINDS
+    HISTORY_NODE_FENCED, HISTORY_DEVICE, HISTORY_KINDS
 };
 const char *history_name(enum history_what w); /* "session.state", ... */
 

@@ -92,6 +92,7 @@ void api_node_cordon(struct api_call *c);
 void api_node_uncordon(struct api_call *c);
 void api_node_forget(struct api_call *c);
 void api_silence_accept(struct api_call *c);
+void api_node_device(struct api_call *c);
 void api_group_list(struct api_call *c);
 void api_group_show(struct api_call *c);
 void api_group_put(struct api_call *c);

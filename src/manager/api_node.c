@@ -112,3 +112,28 @@ void api_silence_accept(struct api_call *c)
     struct silence_answer v = {.accepted = e->accepted};
     answer_object(c->m, c->req, 200, &wire_silence_answer, &v);
 }
+
+/* By index or UUID; n_devices when there is none. */
+static uint32_t device_of(const struct node *n, const char *said)
+{
+    uint64_t index;
+    if (str_to_u64(str_of(said), &index) && index < n->n_devices) return (uint32_t)index;
+    for (uint32_t i = 0; i < n->n_devices; i++) {
+        if (strcmp(n->devices[i].uuid, said) == 0) return i;
+    }
+    return n->n_devices;
+}
+
+void api_node_device(struct api_call *c)
+{
+    if (!no_query(c) || !api_accepting(c)) return;
+    const struct node *n = node_of(c);
+    struct device_request rq;
+    if (!n || !api_body(c, &wire_device_request, &rq)) return;
+    struct event ev = {.kind = EVENT_DEVICE, .actor = c->user};
+    ev.u.device = (struct event_device){n->id, device_of(n, rq.device), rq.order, ""};
+    TEXT_CLIP(ev.u.device.why, str_of(rq.why));
+    const struct effects *e = turns_step(c->m->turns, &ev);
+    if (e->verdict != VERDICT_OK) answer_verdict(c->m, c->req, e);
+    else show(c, world_node(turns_world(c->m->turns), ev.u.device.node));
+}

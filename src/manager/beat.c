@@ -133,6 +133,17 @@ static void number_wants(struct peer *p, uint64_t has_no, struct sync_answer *a)
     if (a->same) VEC_DONE(&a->wants);
 }
 
+static void add_orders(const struct node *n, struct sync_answer *a)
+{
+    a->n_orders = n->n_orders;
+    for (uint32_t i = 0; i < n->n_orders; i++) {
+        const struct node_order *o = &n->orders[i];
+        a->orders[i] = (struct sync_device_order){.no = o->no, .order = o->order};
+        TEXT_CLIP(a->orders[i].uuid, str_of(o->uuid));
+        TEXT_CLIP(a->orders[i].why, str_of(o->why));
+    }
+}
+
 /* The answer is as of `turn`, which the world is at. */
 static void answer_one(struct held *h, uint64_t turn)
 {
@@ -149,6 +160,7 @@ static void answer_one(struct held *h, uint64_t turn)
         step_wants(w, n, &sa.wants.v, &count);
         sa.wants.n = sa.wants.cap = count;
         body_add(m, rq, &h->list->rq, &sa);
+        add_orders(n, &sa);
     }
     /* Without a node there is nothing to say, and nothing that it should act on. */
     if (n && rq->protocol > SYNC_PROTOCOL_MIN) number_wants(p, rq->wants_no, &sa);
@@ -377,6 +389,7 @@ static bool info_to_node(const struct world *w, const struct sync_request *rq, s
         to->health = d->health;
         to->simulated = d->simulated;
         to->numa = d->numa;
+        to->xid_no = d->xid_no;
     }
     fits = TEXT_SET(n->links, str_of(in->links));
     CHECK(fits);
@@ -394,6 +407,12 @@ static bool same_node(const struct node *a, const struct node *b)
            node_same_devices(a, b);
 }
 
+/* It has carried out a wish for a device that is still kept for it. */
+static bool orders_moved(const struct node *n, const struct sync_request *rq)
+{
+    return n->n_orders > 0 && rq->info.orders_done >= n->orders[0].no;
+}
+
 /* The node is in the world and is as it says; false: refused, and answered. */
 static bool introduce(struct api_call *c, struct peer *p, const struct sync_request *rq)
 {
@@ -406,7 +425,12 @@ static bool introduce(struct api_call *c, struct peer *p, const struct sync_requ
     }
     const struct node *have = world_node_named(w, str_of(rq->node));
     p->node = have ? have->id : 0;
-    if (have && same_node(have, &ev.u.join.node)) return true;
+    ev.u.join.orders_done = rq->info.orders_done;
+    for (uint32_t i = 0; i < rq->info.n_devices; i++) {
+        const struct sync_device *d = &rq->info.devices[i];
+        ev.u.join.errors[i] = (struct device_error){d->xid, d->xid_session, d->xid_kill};
+    }
+    if (have && same_node(have, &ev.u.join.node) && !orders_moved(have, rq)) return true;
     const struct effects *e = turns_step(c->m->turns, &ev);
     if (e->verdict != VERDICT_OK) {
         answer_verdict(c->m, c->req, e);

@@ -46,6 +46,8 @@ const struct route routes[] = {
      api_node_cordon, "Place nothing new on it."},
     {HTTP_POST, "/api/v1/nodes/{id}/uncordon", P, GATE_TOKEN, OBJECT_NODE, ACTION_UPDATE, true,
      api_node_uncordon, "Place work on it again."},
+    {HTTP_POST, "/api/v1/nodes/{id}/device", P, GATE_TOKEN, OBJECT_NODE, ACTION_UPDATE, true,
+     api_node_device, "Return a device, or quarantine it."},
     {HTTP_POST, "/api/v1/nodes/{id}/forget", P, GATE_TOKEN, OBJECT_NODE, ACTION_DELETE, true,
      api_node_forget, "The machine is gone for good: its sessions end as lost."},
     {HTTP_POST, "/api/v1/admin/silence", P, GATE_TOKEN, OBJECT_CLUSTER, ACTION_ADMIN, true,

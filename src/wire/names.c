@@ -103,6 +103,7 @@ const struct wire_name names_history[] = {
     {HISTORY_UNRESERVED, "reservation.gone"},
     {HISTORY_SILENCE_ACCEPTED, "silence.accepted"},
     {HISTORY_NODE_FENCED, "node.fenced"},
+    {HISTORY_DEVICE, "device.changed"},
     END,
 };
 const struct wire_name names_device_health[] = {
@@ -110,6 +111,13 @@ const struct wire_name names_device_health[] = {
     {DEVICE_SUSPECT, "suspect"},       {DEVICE_QUARANTINED, "quarantined"},
     {DEVICE_RECOVERING, "recovering"}, {DEVICE_GONE, "gone"},
     END,
+};
+const struct wire_name names_device_order[] = {
+    {DEVICE_ORDER_NONE, "none"}, {DEVICE_ORDER_RETURN, "return"},
+    {DEVICE_ORDER_QUARANTINE, "quarantine"}, END,
+};
+const struct wire_name names_on_device_fault[] = {
+    {DEVICE_FAULT_KEEP, "keep"}, {DEVICE_FAULT_REQUEUE, "requeue"}, END,
 };
 const struct wire_name names_why_kind[] = {
     {WHY_NONE, "none"},         {WHY_PLACED, "placed"},     {WHY_WAITING, "waiting"},

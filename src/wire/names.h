@@ -13,6 +13,8 @@ extern const struct wire_name names_session_state[], names_session_outcome[], /*
     names_why_kind[],
     names_device_health[],
     names_on_disconnect[],
-    names_network_mode[];
+    names_network_mode[],
+    names_device_order[],
+    names_on_device_fault[];
 
 #endif

@@ -67,6 +67,9 @@ static const struct wire_field spec_fields[] = {
                 .doc = "IMEX channel 0, for memory shared across nodes."),
     WIRE_F_BOOL(struct session_spec, one_node, "one_node", .flags = WIRE_OMIT,
                 .doc = "All containers on one node."),
+    WIRE_F_ENUM(struct session_spec, on_device_fault, "on_device_fault", names_on_device_fault,
+                .flags = WIRE_OMIT,
+                .doc = "When a GPU of it goes bad: keep it running, or requeue it."),
     WIRE_F_BOOL(struct session_spec, stop_on_member, "stop_on_member", .flags = WIRE_OMIT,
                 .def = 1, .doc = "One that fails ends the rest."),
     WIRE_F_I64(struct session_spec, time_limit_ms, "time_limit_ms", .alias = "time_limit",
@@ -288,7 +291,8 @@ void session_spec_shape(const struct session_spec *spec, struct session *ret)
     CHECK(spec->n_roles <= SESSION_ROLES_MAX);
     struct session s = {
         .kind = spec->kind, .priority = spec->priority, .one_node = spec->one_node,
-        .stop_on_member = spec->stop_on_member, .n_roles = spec->n_roles,
+        .stop_on_member = spec->stop_on_member,
+        .on_device_fault = spec->on_device_fault, .n_roles = spec->n_roles,
         .time_limit_ms = spec->time_limit_ms, .grace_ms = spec->grace_ms,
         .pending_timeout_ms = spec->pending_timeout_ms, .hold = spec->hold,
         .fence_ms = spec->on_disconnect == DISCONNECT_REQUEUE ? -1 : 0,
@@ -339,6 +343,16 @@ static const struct wire_field forget_fields[] = {
     WIRE_F_BOOL(struct forget_request, force, "force", .flags = WIRE_OMIT,
                 .doc = "Although it is heard and holds sessions."),
 };
+static const struct wire_field device_fields[] = {
+    WIRE_F_TEXT(struct device_request, device, "device", .flags = WIRE_REQUIRED, .min = 1,
+                .doc = "Its index on the node, or its UUID."),
+    WIRE_F_ENUM(struct device_request, order, "order", names_device_order,
+                .flags = WIRE_REQUIRED, .doc = "return or quarantine."),
+    WIRE_F_TEXT(struct device_request, why, "reason", .flags = WIRE_OMIT, .doc = "For people."),
+};
+const struct wire_table wire_device_request =
+    WIRE_TABLE("device", struct device_request, device_fields);
+
 const struct wire_table wire_forget_request =
     WIRE_TABLE("forget", struct forget_request, forget_fields);
 

@@ -49,6 +49,7 @@ struct session_spec {
     int64_t disk_bytes;                /* of each writable root; -1: its node's; 0: no limit */
     bool rdma, gds, imex;              /* devices of the fabric beside its GPUs */
     bool one_node, stop_on_member;
+    enum on_device_fault on_device_fault;
     int64_t time_limit_ms;           /* -1: the group's default for its kind; 0: none */
     int64_t grace_ms;
     int64_t pending_timeout_ms;      /* 0: waits for ever */
@@ -86,6 +87,7 @@ bool wire_dependency_parse(struct str text, struct str *ret_session, enum depend
 
 struct forget_request { bool force; };
 struct silence_answer { uint32_t accepted; /* nodes */ };
+struct device_request { char device[48]; enum device_order order; char why[40]; };
 struct stop_request { int64_t grace_ms; };  /* -1: the session's own */
 struct signal_request { char signal[16]; }; /* "INT", "SIGINT" or "2" */
 struct ticket_request { char action[16]; uint32_t member; }; /* "logs", "exec", "attach" */
@@ -109,8 +111,8 @@ struct group_request { /* PUT: what is absent stays as it is (0 / -1) */
     int64_t fence_after_ms;
     struct wire_texts projects; /* n 0: absent; "*" alone: everybody */
 };
-extern const struct wire_table wire_silence_answer, wire_forget_request, wire_stop_request,
-    wire_signal_request, wire_ticket_request, wire_ticket_answer, wire_group_request;
+extern const struct wire_table wire_silence_answer, wire_forget_request,
+    wire_device_request, wire_stop_request, wire_signal_request, wire_ticket_request, wire_ticket_answer, wire_group_request;
 /* "INT", "SIGINT", "int", "2" -> 2.  False: no signal that may be sent (1..31). */
 bool signal_parse(struct str s, int32_t *ret);
 

@@ -87,6 +87,8 @@ static const struct wire_field session_fields[] = {
     WIRE_F_I64(struct session_row, session.start_after_ms, "start_after_ms", OMIT),
     WIRE_F_BOOL(struct session_row, session.one_node, "one_node", OMIT),
     WIRE_F_BOOL(struct session_row, session.stop_on_member, "stop_on_member", OMIT),
+    WIRE_F_ENUM(struct session_row, session.on_device_fault, "on_device_fault",
+                names_on_device_fault, OMIT),
     WIRE_F_BOOL(struct session_row, session.alarm, "alarm", OMIT),
     WIRE_F_U32(struct session_row, session.members, "members", .flags = WIRE_REQUIRED),
     WIRE_F_ARRAY(struct session_row, session.roles, session.n_roles, "roles", &role_table,
@@ -144,6 +146,7 @@ static const struct wire_field device_fields[] = {
     WIRE_F_TEXT(struct device, pci, "pci", OMIT),
     WIRE_F_ENUM(struct device, health, "health", names_device_health, OMIT),
     WIRE_F_TEXT(struct device, why, "why", OMIT),
+    WIRE_F_U32(struct device, xid_no, "xid_no", OMIT),
     WIRE_F_I64(struct device, since_ms, "since_ms", OMIT, .min = 0, .max = INT64_MAX),
     WIRE_F_BOOL(struct device, simulated, "simulated", OMIT),
     WIRE_F_U32(struct device, numa, "numa_from_1", OMIT, .min = 0, .max = NODE_NUMA_MAX),
@@ -156,6 +159,15 @@ static const struct wire_field node_failure_fields[] = {
 };
 static const struct wire_table node_failure_table =
     WIRE_TABLE("failed start on a node", struct node_failure, node_failure_fields);
+
+static const struct wire_field node_order_fields[] = {
+    WIRE_F_U32(struct node_order, no, "no", ID),
+    WIRE_F_ENUM(struct node_order, order, "order", names_device_order, OMIT),
+    WIRE_F_TEXT(struct node_order, uuid, "uuid", .flags = WIRE_REQUIRED),
+    WIRE_F_TEXT(struct node_order, why, "why", OMIT),
+};
+static const struct wire_table node_order_table =
+    WIRE_TABLE("wish for a device", struct node_order, node_order_fields);
 
 static const struct wire_field node_fields[] = {
     WIRE_F_U32(struct node, id, "id", ID),
@@ -173,6 +185,8 @@ static const struct wire_field node_fields[] = {
     WIRE_F_TEXT(struct node, facts, "facts", OMIT),
     WIRE_F_TEXT(struct node, labels, "labels", OMIT),
     WIRE_F_TEXT(struct node, arch, "arch", OMIT),
+    WIRE_F_U32(struct node, order_no, "order_no", OMIT),
+    WIRE_F_ARRAY(struct node, orders, n_orders, "orders", &node_order_table, OMIT),
     WIRE_F_BOOL(struct node, cordoned, "cordoned", OMIT),
     WIRE_F_ARRAY(struct node, failed_by, failed_row, "failed_by", &node_failure_table, OMIT),
     WIRE_F_BOOL(struct node, quarantined, "quarantined", OMIT),

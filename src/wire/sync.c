@@ -14,6 +14,10 @@ static const struct wire_field device_fields[] = {
     WIRE_F_TEXT(struct sync_device, pci, "pci", OMIT),
     WIRE_F_ENUM(struct sync_device, health, "health", names_device_health, NEED),
     WIRE_F_TEXT(struct sync_device, why, "why", OMIT),
+    WIRE_F_U32(struct sync_device, xid, "xid", OMIT),
+    WIRE_F_U32(struct sync_device, xid_no, "xid_no", OMIT),
+    WIRE_F_U64(struct sync_device, xid_session, "xid_session", OMIT, .max = INT64_MAX),
+    WIRE_F_BOOL(struct sync_device, xid_kill, "xid_kill", OMIT),
     WIRE_F_I64(struct sync_device, since_ms, "since_ms", OMIT, .min = 0, .max = INT64_MAX),
     WIRE_F_BOOL(struct sync_device, simulated, "simulated", OMIT),
     WIRE_F_U32(struct sync_device, numa, "numa_from_1", OMIT, .min = 0, .max = NODE_NUMA_MAX),
@@ -32,6 +36,7 @@ static const struct wire_field info_fields[] = {
                 .min = 1),
     WIRE_F_I64(struct sync_info, cpu_milli, "cpu_milli", NEED, .min = 0, .max = SLOT_MAX),
     WIRE_F_I64(struct sync_info, mem_bytes, "mem_bytes", NEED, .min = 0, .max = SLOT_MAX),
+    WIRE_F_U32(struct sync_info, orders_done, "orders_done", OMIT),
     WIRE_F_ARRAY(struct sync_info, devices, n_devices, "devices", &device_table),
     WIRE_F_TEXT(struct sync_info, links, "links", OMIT),
 };
@@ -186,6 +191,15 @@ static int finish_answer(void *obj, struct err *err)
     return 0;
 }
 
+static const struct wire_field order_fields[] = {
+    WIRE_F_U32(struct sync_device_order, no, "no", NEED, .min = 1, .max = UINT32_MAX),
+    WIRE_F_TEXT(struct sync_device_order, uuid, "uuid", NEED),
+    WIRE_F_ENUM(struct sync_device_order, order, "order", names_device_order, NEED),
+    WIRE_F_TEXT(struct sync_device_order, why, "why", OMIT),
+};
+static const struct wire_table order_table =
+    WIRE_TABLE("device order", struct sync_device_order, order_fields);
+
 static const struct wire_field answer_fields[] = {
     WIRE_F_U32(struct sync_answer, protocol, "protocol", NEED),
     WIRE_F_TEXT(struct sync_answer, cluster, "cluster", NEED, .min = 32),
@@ -198,6 +212,7 @@ static const struct wire_field answer_fields[] = {
     WIRE_F_BOOL(struct sync_answer, again, "again", OMIT),
     WIRE_F_LIST(struct sync_answer, wants, "wants", &want_table, SYNC_MEMBERS_MAX, NEED),
     WIRE_F_LIST(struct sync_answer, bodies, "bodies", &wire_sync_body, SYNC_MEMBERS_MAX, OMIT),
+    WIRE_F_ARRAY(struct sync_answer, orders, n_orders, "device_orders", &order_table, OMIT),
 };
 const struct wire_table wire_sync_answer =
     WIRE_TABLE("sync", struct sync_answer, answer_fields, .finish = finish_answer,

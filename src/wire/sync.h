@@ -23,6 +23,11 @@ struct sync_device {
     char why[40];     /* it is not healthy */
     int64_t since_ms; /* wall clock: not healthy since then */
     bool simulated;
+    /* Errors that its driver told of (NVIDIA: Xid): the last one, how many there were, who
+     * held the device then (0: nobody), and whether that session has to end. */
+    uint32_t xid, xid_no;
+    uint64_t xid_session;
+    bool xid_kill;
     uint32_t numa; /* NUMA node + 1; 0: not known */
 };
 struct sync_info {
@@ -31,9 +36,17 @@ struct sync_info {
     char arch[16];    /* as uname says it */
     char net_addr[48]; /* where other nodes reach this one, an IP address; "": as data_addr */
     int64_t cpu_milli, mem_bytes;
+    uint32_t orders_done; /* number of the last wish for a device that was carried out */
     uint32_t n_devices;
     struct sync_device devices[NODE_DEVICES_MAX];
     char links[LINK_TEXT]; /* core/model/linkmap.h */
+};
+/* An operator's wish for a device, done once. */
+struct sync_device_order {
+    uint32_t no; /* from 1 */
+    char uuid[48];
+    enum device_order order;
+    char why[40];
 };
 struct sync_need { uint64_t session; };
 struct sync_request {
@@ -88,6 +101,8 @@ struct sync_answer {
     bool again;                         /* nothing but this: the list named is not known here */
     VEC(struct member_want) wants;      /* sorted by ref (checked by wire_parse) */
     VEC(struct sync_body) bodies;
+    uint32_t n_orders;                  /* for devices: sent until they are carried out */
+    struct sync_device_order orders[NODE_ORDERS_MAX];
 };
 extern const struct wire_table wire_sync_request, wire_sync_answer, wire_sync_info, wire_sync_body;
 

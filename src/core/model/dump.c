@@ -110,6 +110,7 @@ static void dump_node(const struct node *n, struct strbuf *out)
         strbuf_fmt(out, " mem=%lld health=%s since=%lld simulated=%d", (long long)d->mem_bytes,
                    device_health_name(d->health), (long long)d->since_ms, d->simulated);
         if (d->numa) strbuf_fmt(out, " numa=%u", d->numa - 1);
+        if (d->xid_no) strbuf_fmt(out, " xids=%u", d->xid_no);
         strbuf_putc(out, '\n');
     }
 }

@@ -8,19 +8,6 @@
 #include "base/check.h"
 #include "core/model/world.h"
 
-static const char *const HEALTH_NAMES[] = {
-    [DEVICE_UNREADABLE] = "unreadable", [DEVICE_HEALTHY] = "healthy",
-    [DEVICE_SUSPECT] = "suspect",       [DEVICE_QUARANTINED] = "quarantined",
-    [DEVICE_RECOVERING] = "recovering", [DEVICE_GONE] = "gone",
-};
-_Static_assert(ARRAY_LEN(HEALTH_NAMES) == DEVICE_HEALTHS, "one name a state");
-
-const char *device_health_name(enum device_health h)
-{
-    CHECK(h < DEVICE_HEALTHS);
-    return HEALTH_NAMES[h];
-}
-
 uint32_t node_all_devices(uint32_t n_devices)
 {
     CHECK(n_devices <= NODE_DEVICES_MAX);
@@ -50,6 +37,7 @@ uint32_t node_free_devices(const struct node *n)
 static bool same_device(const struct device *a, const struct device *b)
 {
     return a->mem_bytes == b->mem_bytes && a->health == b->health && a->since_ms == b->since_ms &&
+           a->xid_no == b->xid_no &&
            a->simulated == b->simulated && a->numa == b->numa && strcmp(a->uuid, b->uuid) == 0 &&
            strcmp(a->model, b->model) == 0 && strcmp(a->pci, b->pci) == 0 &&
            strcmp(a->why, b->why) == 0;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include "core/model/linkmap.h"
 #include "core/model/slots.h"
+#include "core/nodeplan/device.h"
 
 #define NODE_DEVICES_MAX LINK_DEVICES
 #define NODE_NAME_MAX 63
@@ -13,18 +14,6 @@
 #define NODE_BEAT_MS 2000
 #define NODE_UNREACHABLE_MS 15000
 #define NODE_LOST_MS (24 * 60 * 60 * INT64_C(1000))
-
-/* What a device's agent says of it; only a healthy one is given.  docs/spec/node.md */
-enum device_health {
-    DEVICE_UNREADABLE = 0, /* nobody could look: neither gone nor healthy */
-    DEVICE_HEALTHY,
-    DEVICE_SUSPECT,        /* something is wrong, nothing known to be dangerous */
-    DEVICE_QUARANTINED,    /* out until a reset, an operator or a passed test */
-    DEVICE_RECOVERING,     /* to be reset once nobody holds it */
-    DEVICE_GONE,           /* the machine no longer has it; its index stays its own */
-    DEVICE_HEALTHS
-};
-const char *device_health_name(enum device_health h); /* "healthy", ... */
 
 struct device {
     char uuid[48];
@@ -36,6 +25,15 @@ struct device {
     enum device_health health;
     bool simulated; /* says so wherever it is shown */
     uint32_t numa;  /* its NUMA node + 1; 0: not known */
+    uint32_t xid_no; /* how many errors its driver told of */
+};
+
+#define NODE_ORDERS_MAX 4
+/* An operator's wish for a device, until its agent says that it was carried out. */
+struct node_order {
+    uint32_t no;
+    enum device_order order;
+    char uuid[48], why[40];
 };
 
 struct node_failure { uint64_t session; };
@@ -58,6 +56,9 @@ struct node {
     bool cordoned;        /* nothing new is placed here */
     uint32_t failed_row;  /* sessions in a row that failed to start here ... */
     struct node_failure failed_by[NODE_QUARANTINE_AFTER]; /* ... each once */
+    uint32_t order_no;    /* of the last wish for a device; those not carried out yet: */
+    uint32_t n_orders;
+    struct node_order orders[NODE_ORDERS_MAX];
     bool quarantined;     /* after NODE_QUARANTINE_AFTER of them, until an operator uncordons it */
     bool silence_accepted; /* an operator took it to be down; until it is heard */
     uint64_t epoch;       /* agent's start count: a lower one is an echo */

@@ -101,6 +101,9 @@ struct dependency { /* one that is met leaves the list; one that cannot be met e
     enum depend_on on;
 } __attribute__((packed, aligned(4))); /* every session has room for eight */
 
+/* When a device of it goes bad, or is gone. */
+enum on_device_fault { DEVICE_FAULT_KEEP = 0, DEVICE_FAULT_REQUEUE, DEVICE_FAULTS };
+
 struct constraint { /* where it may run; {0}: anywhere in its group */
     char gpu_models[48];  /* "a100|h100": any of them; "": any at all */
     char labels[96];      /* "disk=ssd,zone=a": all of them, sorted by key */
@@ -137,6 +140,7 @@ struct session {
     bool requeue;        /* STOPPING: waits again once all is proved gone, instead of ending */
     bool one_node;       /* all members on one node */
     bool stop_on_member; /* any member's end with failure stops the rest */
+    enum on_device_fault on_device_fault;
     bool alarm;          /* STOPPING past its grace: somebody should look */
     enum place_strategy strategy; /* 0: its group's */
     struct constraint where;

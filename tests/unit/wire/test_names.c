@@ -38,6 +38,8 @@ static void words_are_those_of_the_core(void **state)
     SAME(names_history, enum history_what, HISTORY_SUBMITTED, HISTORY_KINDS, history_name);
     SAME(names_device_health, enum device_health, DEVICE_UNREADABLE, DEVICE_HEALTHS,
          device_health_name);
+    SAME(names_device_order, enum device_order, DEVICE_ORDER_NONE, DEVICE_ORDERS,
+         device_order_name);
     SAME(names_why_kind, enum why_kind, WHY_NONE, WHY_KINDS, why_kind_name);
 }
 
