@@ -11,6 +11,7 @@
 #include "agent/gpu/grant.h"
 #include "agent/gpu/ldcache.h"
 #include "wire/probe.h"
+#include "wire/sync.h"
 
 struct inject_device { /* of the inventory */
     uint32_t index;    /* on this node: a bit of the mask */
@@ -46,6 +47,13 @@ void inject_free(struct inject *j); /* NULL is fine */
 struct inject_files *inject_read(const struct inject *j);
 void inject_take(struct inject *j, struct inject_files *files); /* and frees what was */
 void inject_set_devices(struct inject *j, const struct inject_device *devices, uint32_t n);
+/* The same from what this node tells and the inventory has seen; seen() gives NULL for a
+ * device that is not there.  inject_told.c */
+void inject_set_told(struct inject *j, const struct sync_info *told,
+                     const struct probe_device *(*seen)(void *arg, uint32_t index), void *arg);
+/* How the devices that are told reach each other, from the report: for sync_info.links. */
+void inject_links(const struct probe_report *r, const struct sync_info *told,
+                  char ret[LINK_TEXT]);
 /* A remark for people: a CDI file that could not be taken, or "". */
 const char *inject_remark(const struct inject *j);
 /* `ret` is zeroed first and is the caller's, also on failure: grant_done. */

@@ -328,6 +328,56 @@ static void processors_near_where_they_suffice(void **state)
     }
 }
 
+/* What the inventory of the test has seen. */
+static const struct probe_device *seen_at(void *arg, uint32_t index)
+{
+    const struct probe_report *r = arg;
+    return index == 1 ? &r->devices[0] : index == 2 ? &r->devices[1] : NULL;
+}
+
+/* The vendor's order is not the node's: UUIDs tell which is which. */
+static void told_is_matched_by_uuid(void **state)
+{
+    struct probe_report r = {.n_devices = 3};
+    struct sync_info told = {.n_devices = 4};
+    char links[LINK_TEXT];
+    struct grant g;
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) told.devices[i].index = i;
+    TEXT_SET(told.devices[0].uuid, STR("GPU-lost"));
+    TEXT_SET(told.devices[1].uuid, STR("GPU-a"));
+    TEXT_SET(told.devices[2].uuid, STR("GPU-b"));
+    told.devices[3].simulated = true;
+    TEXT_SET(r.devices[0].uuid, STR("GPU-a"));
+    TEXT_SET(r.devices[1].uuid, STR("GPU-b"));
+    TEXT_SET(r.devices[2].uuid, STR("GPU-new"));
+    r.devices[0].vendor = r.devices[1].vendor = PROBE_NVIDIA;
+    r.devices[0].n_nodes = 1;
+    TEXT_SET(r.devices[0].nodes[0].path, STR("/dev/nvidia0"));
+    inject_set_told(inj, &told, seen_at, &r);
+    assert_int_equal(make(2, "host", &g, NULL), 0);
+    assert_true(has_node(&g, "/dev/nvidia0"));
+    grant_done(&g);
+    assert_int_equal(make(1, "host", &g, NULL), ERR_NOT_FOUND); /* lost: nothing to give */
+    grant_done(&g);
+    assert_int_equal(make(4, "host", &g, NULL), ERR_NOT_FOUND); /* has no node in /dev */
+    grant_done(&g);
+    assert_int_equal(make(8, "host", &g, NULL), 0);
+    grant_done(&g);
+    inject_links(&r, &told, links);
+    assert_string_equal(links, ""); /* no links were told: nothing is known */
+    VEC_PUSH(&r.links, ((struct probe_link){0, 1, PROBE_PATH_LINK1}));
+    VEC_PUSH(&r.links, ((struct probe_link){0, 2, PROBE_PATH_LINK1})); /* not of this node yet */
+    VEC_PUSH(&r.links, ((struct probe_link){0, 9, PROBE_PATH_LINK1}));
+    inject_links(&r, &told, links);
+    assert_true(linkmap_sane(links, 4));
+    for (uint32_t b = 1; b < 4; b++) {
+        for (uint32_t a = 0; a < b; a++)
+            assert_int_equal(linkmap_get(links, a, b), a == 1 && b == 2 ? LINK_DIRECT1 : 0);
+    }
+    VEC_DONE(&r.links);
+}
+
 static void broken_caches_say_so(void **state)
 {
     static const char good[] = "glibc-ld.so.cache1.1\x01\0\0\0";
@@ -381,6 +431,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(cdi_libraries_get_their_other_names, setup, teardown),
         cmocka_unit_test_setup_teardown(fabric_only_when_asked_and_there, setup, teardown),
         cmocka_unit_test_setup_teardown(processors_near_where_they_suffice, setup, teardown),
+        cmocka_unit_test_setup_teardown(told_is_matched_by_uuid, setup, teardown),
         cmocka_unit_test(broken_caches_say_so),
         cmocka_unit_test(lists_of_processors),
     };
