@@ -166,6 +166,7 @@ static void on_devices(void *arg)
     struct agent *a = arg;
     struct sync_info info;
     struct err err = {0};
+    if (a->fresh != NULL) gpu_inject(a->gpu, fresh_inject(a->fresh));
     if (a->link == NULL) return; /* the first word tells it */
     if (a->driver.ops->set_devices)
         a->driver.ops->set_devices(a->driver.self, gpu_usable(a->gpu));
@@ -191,16 +192,6 @@ static int open_link(struct agent *a, struct err *err)
     return a->link == NULL ? ERR_INVALID : 0;
 }
 
-/* Devices that are only told of. */
-static void simulate(struct agent *a)
-{
-    struct inject_device v[NODE_DEVICES_MAX] = {{.index = 0}};
-    for (uint32_t i = 0; i < a->c.devices.simulated; i++) {
-        v[i] = (struct inject_device){.index = i, .simulated = true, .numa_node = PROBE_UNKNOWN};
-    }
-    inject_set_devices(fresh_inject(a->fresh), v, a->c.devices.simulated);
-}
-
 static int start(struct agent *a, struct err *err)
 {
     char path[IDENTITY_PATH_MAX];
@@ -223,7 +214,7 @@ static int start(struct agent *a, struct err *err)
     a->act = act_new(&a->driver, a->bodies, a->id.incarnation);
     rc = fresh_new(a->loop, a->c.devices.cdi_hooks, &a->fresh, err);
     if (rc != 0) return rc;
-    simulate(a);
+    gpu_inject(a->gpu, fresh_inject(a->fresh));
     act_set_inject(a->act, fresh_inject(a->fresh));
     a->meters = meters_new(a->loop, &a->driver, &(struct meters_opts){.tell_ms = 0});
     if (a->c.metrics_listen[0] != '\0')

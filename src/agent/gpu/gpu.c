@@ -24,6 +24,7 @@ struct gpu {
     const struct driver *driver; /* NULL: nobody can hold anything yet */
     const struct bodies *bodies;
     struct sync_info told;
+    char links[LINK_TEXT]; /* of the devices as they are told, from the last report */
     bool first; /* a first report came, or never will */
 };
 
@@ -67,7 +68,7 @@ static void changed(struct gpu *g)
 {
     struct sync_info now;
     wire_init(&wire_sync_info, &now);
-    inventory_tell(g->inventory, &now);
+    gpu_tell(g, &now);
     if (wire_equal(&wire_sync_info, &now, &g->told)) return;
     g->told = now;
     if (g->o.on_change) g->o.on_change(g->o.arg);
@@ -81,6 +82,12 @@ static void on_report(void *arg, const struct probe_report *r)
     struct err err = {0};
     g->first = true;
     if (inventory_take(g->inventory, r, era_now(), net_wall_ms(), &err) != 0) failed(&err);
+    if (r->complete) { /* else what was known of links still holds */
+        struct sync_info now;
+        wire_init(&wire_sync_info, &now);
+        inventory_tell(g->inventory, &now);
+        inject_links(r, &now, g->links);
+    }
     changed(g);
 }
 
@@ -124,6 +131,7 @@ int gpu_new(struct net_loop *loop, const struct gpu_opts *o, struct gpu **ret, s
     const struct config_devices *c = &o->config->devices;
     *g = (struct gpu){.loop = loop, .o = *o};
     wire_init(&wire_sync_info, &g->told);
+    TEXT_SET(g->links, str_of(c->links)); /* of pretended ones; real ones have a report */
     g->dir = file_open_dir(AT_FDCWD, o->config->dir, err);
     struct inventory_opts io = {.dir = g->dir, .expect = c->expect, .simulated = c->simulated,
                                 .model = c->model, .name = o->name, .holder = holder, .arg = g};
@@ -162,7 +170,26 @@ void gpu_order(struct gpu *g, const struct sync_device_order *v, uint32_t n)
     changed(g);
 }
 
-void gpu_tell(const struct gpu *g, struct sync_info *ret) { inventory_tell(g->inventory, ret); }
+void gpu_tell(const struct gpu *g, struct sync_info *ret)
+{
+    inventory_tell(g->inventory, ret);
+    TEXT_SET(ret->links, str_of(g->links));
+}
+
+static const struct probe_device *seen(void *arg, uint32_t index)
+{
+    const struct gpu *g = arg;
+    return inventory_device(g->inventory, index);
+}
+
+void gpu_inject(const struct gpu *g, struct inject *j)
+{
+    struct sync_info now;
+    wire_init(&wire_sync_info, &now);
+    inventory_tell(g->inventory, &now);
+    inject_set_told(j, &now, seen, (void *)(uintptr_t)g);
+}
+
 uint32_t gpu_usable(const struct gpu *g) { return inventory_usable(g->inventory); }
 void gpu_note(const struct gpu *g, char *ret, size_t cap)
 {

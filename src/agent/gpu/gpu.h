@@ -7,6 +7,7 @@
 #include "agent/bodies.h"
 #include "agent/config.h"
 #include "agent/driver.h"
+#include "agent/gpu/inject.h"
 #include "agent/gpu/inventory.h"
 
 struct gpu;
@@ -28,7 +29,10 @@ void gpu_set_holders(struct gpu *g, const struct driver *driver, const struct bo
 /* An operator's wishes, from an answer. */
 void gpu_order(struct gpu *g, const struct sync_device_order *v, uint32_t n);
 
-void gpu_tell(const struct gpu *g, struct sync_info *ret); /* devices, n_devices, orders_done */
+/* Devices, n_devices, their links, orders_done. */
+void gpu_tell(const struct gpu *g, struct sync_info *ret);
+/* What a container may be given of them now. */
+void gpu_inject(const struct gpu *g, struct inject *j);
 uint32_t gpu_usable(const struct gpu *g);                  /* mask */
 void gpu_note(const struct gpu *g, char *ret, size_t cap); /* for people, or "" */
 
