@@ -94,6 +94,7 @@ class Forwarder(threading.Thread):
         super().__init__(daemon=True)
         self.to_port = to_port
         self.swallow = False
+        self.bytes = 0  # that came, both ways
         self.pairs = []
         self.server = socket.create_server(("127.0.0.1", 0))
         self.port = self.server.getsockname()[1]
@@ -120,6 +121,7 @@ class Forwarder(threading.Thread):
                 data = a.recv(65536)
                 if not data:
                     break
+                self.bytes += len(data)
                 if not (upward and self.swallow):
                     b.sendall(data)
         except OSError:
