@@ -21,7 +21,9 @@ int crun_image(struct crun *c, const struct container_spec *spec, struct crun_im
     if (rc == 0 || rc == ERR_UNAVAILABLE) return rc;
     /* What the caller does not try again is told by the code. */
     bool again = rc == ERR_IO || (err && strcmp(err->field, "retry") == 0);
-    return again ? ERR_IO : ERR_UNSUPPORTED;
+    rc = again ? ERR_IO : ERR_UNSUPPORTED;
+    if (err) err->code = rc;
+    return rc;
 }
 
 void crun_image_done(struct crun_image *i)

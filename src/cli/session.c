@@ -46,8 +46,11 @@ static void show_needs(struct strbuf *b, const struct session_view *v)
 
 static void show_end(struct strbuf *b, const struct session_view *v)
 {
-    if (v->state != SESSION_ENDED) return;
     char text[64] = "";
+    if (v->state != SESSION_ENDED) {
+        line(b, "node says", v->detail);
+        return;
+    }
     if (v->signal > 0) text_fmt(text, sizeof(text), "signal %d", v->signal);
     else if (v->exit_code >= 0) text_fmt(text, sizeof(text), "exit code %d", v->exit_code);
     line(b, "ended with", text);

@@ -296,6 +296,22 @@ const struct use_node *beat_use(const struct manager *m, struct str node)
     return at == MAP_NONE ? NULL : &m->beats.peers.v[at]->use;
 }
 
+const struct member_report *beat_member(const struct manager *m, struct str node,
+                                        struct member_ref ref)
+{
+    uint32_t at = map_str_get(&m->beats.by_name, node);
+    const struct said *list = at == MAP_NONE ? NULL : m->beats.peers.v[at]->list;
+    uint32_t low = 0, high = list ? list->rq.members.n : 0;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        int order = member_ref_cmp(list->rq.members.v[mid].ref, ref);
+        if (order == 0) return &list->rq.members.v[mid];
+        if (order < 0) low = mid + 1;
+        else high = mid;
+    }
+    return NULL;
+}
+
 uint32_t beat_held(const struct manager *m)
 {
     uint32_t n = 0;

@@ -45,6 +45,9 @@ void beat_done(struct manager *m);
 uint64_t beat_epoch(const struct manager *m, struct str node);
 /* What the node of that name uses; NULL: it was not heard. */
 const struct use_node *beat_use(const struct manager *m, struct str node);
+/* What the node of that name last said of a member; NULL: nothing. */
+const struct member_report *beat_member(const struct manager *m, struct str node,
+                                        struct member_ref ref);
 uint32_t beat_held(const struct manager *m); /* nodes whose request is held now */
 
 #endif

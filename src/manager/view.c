@@ -124,6 +124,18 @@ static void sort_nodes(struct wire_texts *nodes)
     if (nodes->n > 1) qsort(nodes->v, nodes->n, sizeof(nodes->v[0]), by_natural_name);
 }
 
+/* What the nodes say of its members while they live: what one waits for, or the image that
+ * it runs.  One sentence: of the first that says something, or that they differ. */
+static void add_said(const struct manager *m, const struct node *n, const struct alloc *a,
+                     struct session_view *v)
+{
+    const struct member_report *r = beat_member(m, str_of(n->name), a->ref);
+    if (!r || r->phase >= MEMBER_EXITED || r->end.detail[0] == '\0') return;
+    if (v->detail[0] == '\0') TEXT_CLIP(v->detail, str_of(r->end.detail));
+    else if (strcmp(v->detail, r->end.detail) != 0 && a->phase >= MEMBER_READY)
+        TEXT_CLIP(v->detail, STR("its members run different images: name it by its digest"));
+}
+
 void view_live(const struct manager *m, const struct session *s, struct session_view *ret)
 {
     const struct world *w = turns_world(m->turns);
@@ -131,7 +143,9 @@ void view_live(const struct manager *m, const struct session *s, struct session_
     for (const struct alloc *a = world_allocs_of_session(w, s); a;
          a = world_next_of_session(w, a)) {
         const struct node *n = world_node(w, a->node);
-        if (n && a->ref.attempt == s->attempt && !a->revoked) add_node(&ret->nodes, n->name);
+        if (!n || a->ref.attempt != s->attempt || a->revoked) continue;
+        add_node(&ret->nodes, n->name);
+        add_said(m, n, a, ret);
     }
     sort_nodes(&ret->nodes);
     view_add_use(m, s, ret);

@@ -290,7 +290,7 @@ static void until_no_loops(void)
     fail_msg("a loop device is left");
 }
 
-static const char fills[] = "head -c 100m /dev/zero > /tmp/big; echo $?; rm /tmp/big; "
+static const char fills[] = "head -c 24m /dev/zero > /tmp/big; echo $?; rm /tmp/big; "
                             "echo small > /tmp/small && cat /tmp/small";
 
 static void a_full_disk_ends_with_its_container(void **state)
@@ -298,11 +298,11 @@ static void a_full_disk_ends_with_its_container(void **state)
     size_t n;
     (void)state;
     struct container_spec s = rig_shell(&rig, fills);
-    s.disk_bytes = 32 << 20;
+    s.disk_bytes = 16 << 20;
     prints(&s, "1\nsmall\n");
     s = rig_shell(&rig, "cat /etc/hostname; ls -A /root /home; test -e /etc/shadow || echo "
                         "covered; cat /proc/mounts | grep -c ' / overlay '; df -m / | tail -1");
-    s.disk_bytes = 64 << 20;
+    s.disk_bytes = 16 << 20;
     struct member_report m = rig_run(&rig, &s);
     char *out = rig_output(&rig, s.ref, 'o', &n);
     assert_int_equal(m.end.exit_code, 0);
@@ -310,8 +310,8 @@ static void a_full_disk_ends_with_its_container(void **state)
     assert_non_null(strstr(out, "covered\n"));
     mem_free(out);
     rig_clean(&rig, s.ref);
-    s = script_in("base", "/bin/busybox head -c 100m /dev/zero > /tmp/b; echo $?");
-    s.disk_bytes = 32 << 20;
+    s = script_in("base", "/bin/busybox head -c 24m /dev/zero > /tmp/b; echo $?");
+    s.disk_bytes = 16 << 20;
     prints(&s, "1\n");
     until_no_loops();
     s = rig_shell(&rig, "true");
@@ -325,7 +325,7 @@ static void nothing_is_left_of_a_disk(void **state)
 {
     (void)state;
     struct container_spec s = rig_shell(&rig, "echo up; sleep 60");
-    s.disk_bytes = 32 << 20;
+    s.disk_bytes = 16 << 20;
     rig_create(&rig, &s);
     rig.driver.ops->go(rig.driver.self, s.ref);
     rig_until_said(&rig, s.ref, "up");
