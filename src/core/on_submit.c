@@ -303,7 +303,7 @@ static bool fence_fine(struct draft *d, struct session *s)
                      s->kind == KIND_INTERACTIVE ? "n" : "", session_kind_name(s->kind));
         return false;
     }
-    s->fence_ms = world_group(d->w, s->group)->fence_ms;
+    s->fence_ms = (int32_t)world_group(d->w, s->group)->fence_ms; /* 12 h at most */
     return true;
 }
 

@@ -111,8 +111,9 @@ struct group_request { /* PUT: what is absent stays as it is (0 / -1) */
     int64_t fence_after_ms;
     struct wire_texts projects; /* n 0: absent; "*" alone: everybody */
 };
-extern const struct wire_table wire_silence_answer, wire_forget_request,
-    wire_device_request, wire_stop_request, wire_signal_request, wire_ticket_request, wire_ticket_answer, wire_group_request;
+extern const struct wire_table wire_silence_answer, wire_forget_request, wire_device_request,
+    wire_stop_request, wire_signal_request, wire_ticket_request, wire_ticket_answer,
+    wire_group_request;
 /* "INT", "SIGINT", "int", "2" -> 2.  False: no signal that may be sent (1..31). */
 bool signal_parse(struct str s, int32_t *ret);
 

@@ -134,13 +134,15 @@ struct session {
     enum session_state state;
     enum session_outcome outcome;
     int32_t priority;    /* 0..100, as people set it */
+    enum on_device_fault on_device_fault;
+    int32_t fence_ms;    /* its containers end when their agent was not answered for so long, and
+                            it waits again; 0: they go on, and are held.  model/silence.h */
     int32_t lowered;     /* by the scheduler: it queues at priority - lowered, not below 0 */
     bool preemptible;
     bool hold;           /* waits until it is released */
     bool requeue;        /* STOPPING: waits again once all is proved gone, instead of ending */
     bool one_node;       /* all members on one node */
     bool stop_on_member; /* any member's end with failure stops the rest */
-    enum on_device_fault on_device_fault;
     bool alarm;          /* STOPPING past its grace: somebody should look */
     enum place_strategy strategy; /* 0: its group's */
     struct constraint where;
@@ -161,8 +163,6 @@ struct session {
     int64_t submitted_ms, since_ms, deadline_ms, not_before_ms, started_ms, ended_ms;
     int64_t start_after_ms; /* not before this core time */
     int64_t time_limit_ms, grace_ms, pending_timeout_ms;
-    int64_t fence_ms; /* its containers end when their agent was not answered for so long, and it
-                         waits again; 0: they go on, and are held.  model/silence.h */
     int64_t submitted_wall_ms, started_wall_ms, ended_wall_ms; /* for people only */
     uint32_t signal_no; /* number of the last signal wish */
     int32_t signal;
