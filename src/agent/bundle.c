@@ -2,6 +2,7 @@
  * docs/spec/node.md */
 #include "agent/bundle.h"
 #include <string.h>
+#include "agent/netns/wiring.h"
 #include "agent/gpu/grant.h"
 #include "base/mem.h"
 
@@ -13,7 +14,8 @@ static const char *const masked_paths[] = {
 static const char *const read_only_paths[] = {
     "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
 };
-static const char *const namespaces[] = {"pid", "network", "ipc", "uts", "mount", "cgroup"};
+/* The first is left out of those in the host's network. */
+static const char *const namespaces[] = {"network", "pid", "ipc", "uts", "mount", "cgroup"};
 
 static void put_text(struct strbuf *b, const char *c) { strbuf_json(b, str_of(c)); }
 
@@ -175,11 +177,14 @@ static void put_hooks(struct strbuf *b, const struct grant *g)
     strbuf_putc(b, '}');
 }
 
-static void put_linux(struct strbuf *b, const struct bundle_host *h, const struct grant *g)
+static void put_linux(struct strbuf *b, const struct bundle_host *h,
+                      const struct container_spec *spec)
 {
+    const struct grant *g = spec->grant;
+    bool host_network = spec->wiring && spec->wiring->mode == NETWORK_HOST;
     strbuf_puts(b, ",\"linux\":{\"namespaces\":[");
-    for (size_t i = 0; i < ARRAY_LEN(namespaces); i++)
-        strbuf_fmt(b, "%s{\"type\":\"%s\"}", i ? "," : "", namespaces[i]);
+    for (size_t i = host_network; i < ARRAY_LEN(namespaces); i++)
+        strbuf_fmt(b, "%s{\"type\":\"%s\"}", i > host_network ? "," : "", namespaces[i]);
     strbuf_puts(b, "],\"maskedPaths\":");
     put_list(b, masked_paths, ARRAY_LEN(masked_paths));
     strbuf_puts(b, ",\"readonlyPaths\":");
@@ -220,7 +225,7 @@ int bundle_config(const struct bundle_host *h, const struct container_spec *spec
     strbuf_puts(b, "},\"hostname\":");
     put_text(b, spec->hostname);
     put_mounts(b, h, spec);
-    put_linux(b, h, spec->grant);
+    put_linux(b, h, spec);
     if (spec->grant && spec->grant->hooks.n > 0) put_hooks(b, spec->grant);
     strbuf_putc(b, '}');
     return finish(b, err);

@@ -82,6 +82,13 @@ static int write_end(const struct crun_node *n, int dir, const char *why, struct
     return memo_write_exit(dir, &e, err);
 }
 
+static void release_network(const struct crun_node *n, int dir, const char *name)
+{
+    char path[MEMO_PATH * 2];
+    text_fmt(path, sizeof(path), "%s/containers/%s", n->state_dir, name);
+    netns_release(n->net, dir, path);
+}
+
 int clean_bury(const struct crun_node *n, const char *name, const char *why, struct err *err)
 {
     struct cgroup_set groups;
@@ -99,6 +106,7 @@ int clean_bury(const struct crun_node *n, const char *name, const char *why, str
     }
     note(file_remove_tree(n->runtime, name, &e), &e, &first, err);
     note(cgroup_remove(&groups, &e), &e, &first, err);
+    if (dir >= 0) release_network(n, dir, name);
     if (dir >= 0 && file_exists(dir, "claim")) note(write_end(n, dir, why, &e), &e, &first, err);
     return first;
 }

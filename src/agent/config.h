@@ -34,6 +34,7 @@ struct agent_config {
     char data_listen[CONFIG_PATH_MAX];
     char metrics_listen[64];       /* on loopback; "": nowhere */
     char data_addr[64];            /* what others dial; default: where we listen */
+    char net_addr[48];             /* where other nodes reach this one; default: as data_addr */
     char driver[16];               /* "crun", "fake" */
     char shim[CONFIG_PATH_MAX];
     char cgroup_parent[CONFIG_PATH_MAX]; /* group of all containers; "": /rota */

@@ -159,7 +159,7 @@ static void op_facts(void *self, struct driver_facts *ret)
 {
     const struct crun *c = self;
     *ret = (struct driver_facts){.proved = c->proved};
-    TEXT_CLIP(ret->note, str_of(c->note));
+    text_fmt(ret->note, sizeof(ret->note), "%s%s", c->note, c->node.net->note);
 }
 
 static void op_set_incarnation(void *self, const char *incarnation)
@@ -237,6 +237,7 @@ static int op_create(void *self, const struct container_spec *spec, struct err *
     }
     struct crun_member *m = crun_add(c, spec->ref, dir);
     m->claim = claim;
+    m->wired = spec->wiring == NULL;
     crun_changed(c);
     if (refused < 0) {
         mem_free(p);
@@ -468,7 +469,11 @@ static void adopt_one(struct crun *c, const char *name)
     struct crun_member *m = crun_add(c, ref, dir);
     claim_read(dir, &m->claim, NULL);
     crun_image_note(m);
-    if (memo_went(dir, c->node.boot_id)) m->report.phase = MEMBER_STARTING;
+    m->wired = !file_exists(dir, "net");
+    if (memo_went(dir, c->node.boot_id)) {
+        m->report.phase = MEMBER_STARTING;
+        m->wired = true;
+    }
     crun_settle(m);
 }
 

@@ -18,7 +18,7 @@
 #include "net/loop.h"
 #include "wire/shim.h"
 
-enum crun_job_kind { CRUN_PREPARE = 1, CRUN_RESUME, CRUN_BURY, CRUN_CLEAN };
+enum crun_job_kind { CRUN_PREPARE = 1, CRUN_RESUME, CRUN_WIRE, CRUN_BURY, CRUN_CLEAN };
 
 struct crun;
 struct crun_child;
@@ -33,6 +33,7 @@ struct crun_member {
     int sock, input;            /* connection to the supervisor, and one for input */
     struct net_watch *on_sock;
     bool created, started;      /* as the supervisor says */
+    bool wired;                 /* its network is there, or it gets none */
     bool go, stop, clean;       /* wished */
     bool go_sent, stop_sent;    /* ... and said on this connection */
     int64_t stop_grace_ms;

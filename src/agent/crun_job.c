@@ -21,6 +21,26 @@ struct crun_job {
     struct err err;
 };
 
+/* Phases only rise. */
+static void set_phase(struct crun_member *m, enum member_phase phase)
+{
+    if (m->report.phase >= phase) return;
+    m->report.phase = phase;
+    crun_changed(m->driver);
+}
+
+static int wire(const struct crun_node *n, struct crun_job *j)
+{
+    struct memo_life l;
+    char path[MEMO_PATH * 2];
+    int rc = memo_read_life(j->dir, &l, &j->err);
+    if (rc < 0) return rc;
+    AUTO_FD int pidfd = proc_open(l.pid, (uint64_t)l.start, &j->err);
+    if (pidfd < 0) return pidfd;
+    text_fmt(path, sizeof(path), "%s/containers/%s", n->state_dir, j->name);
+    return netns_attach(n->net, j->dir, path, pidfd, &j->err);
+}
+
 static void job_work(void *arg)
 {
     struct crun_job *j = arg;
@@ -31,6 +51,9 @@ static void job_work(void *arg)
         break;
     case CRUN_RESUME:
         j->rc = prepare_resume(j->prepare, n, j->dir, &j->err);
+        break;
+    case CRUN_WIRE:
+        j->rc = wire(n, j);
         break;
     case CRUN_BURY:
         j->rc = clean_bury(n, j->name, j->why, &j->err);
@@ -61,6 +84,19 @@ static void take_prepared(struct crun_member *m, struct crun_job *j)
     mem_free(p);
 }
 
+static void take_wired(struct crun_member *m, const struct crun_job *j)
+{
+    if (j->rc == 0) {
+        m->wired = true;
+        if (m->report.phase == MEMBER_PREPARING) set_phase(m, MEMBER_READY);
+        return;
+    }
+    /* Without its network it does not begin. */
+    crun_unlink(m);
+    TEXT_CLIP(m->why, str_of(j->err.text));
+    m->job = CRUN_BURY;
+}
+
 static void job_done(void *arg)
 {
     struct crun_job *j = arg;
@@ -74,12 +110,18 @@ static void job_done(void *arg)
     case CRUN_RESUME:
         take_prepared(m, j);
         break;
+    case CRUN_WIRE:
+        take_wired(m, j);
+        break;
     case CRUN_BURY:
         if (j->rc == ERR_UNAVAILABLE) { /* not proved gone: hold on, and try again */
             m->job = CRUN_BURY;
             crun_retry_at(m, RETRY_MS);
         } else {
             crun_take_exit(m);
+            /* Its supervisor saw it killed; we know what for. */
+            if (m->report.phase == MEMBER_FAILED && m->why[0])
+                TEXT_CLIP(m->report.end.detail, str_of(m->why));
         }
         break;
     case CRUN_CLEAN:
@@ -123,14 +165,6 @@ void crun_start_job(struct crun_member *m, enum crun_job_kind kind)
     c->jobs++;
 }
 
-/* Phases only rise. */
-static void set_phase(struct crun_member *m, enum member_phase phase)
-{
-    if (m->report.phase >= phase) return;
-    m->report.phase = phase;
-    crun_changed(m->driver);
-}
-
 /* The wish to clean goes before all; a member that waits to be looked at again
  * is settled anew. */
 void crun_next(struct crun_member *m)
@@ -157,6 +191,10 @@ void crun_next(struct crun_member *m)
         m->stop_sent = crun_send(m, SHIM_STOP, &s, sizeof(s));
         crun_stop_said(m);
         set_phase(m, MEMBER_STOPPING);
+        return;
+    }
+    if (m->created && !m->wired && !m->stop) {
+        crun_start_job(m, CRUN_WIRE);
         return;
     }
     if (m->go && !m->go_sent && m->created && !m->stop) {

@@ -75,12 +75,12 @@ static void on_ended(struct crun_member *m, bool ran)
 static void on_created(struct crun_member *m)
 {
     m->created = true;
-    if (m->report.phase == MEMBER_PREPARING) set_phase(m, MEMBER_READY);
+    if (m->wired && m->report.phase == MEMBER_PREPARING) set_phase(m, MEMBER_READY);
 }
 
 static void on_started(struct crun_member *m)
 {
-    m->started = true;
+    m->started = m->wired = true;
     if (m->report.phase < MEMBER_STOPPING) set_phase(m, MEMBER_RUNNING);
 }
 

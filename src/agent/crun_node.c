@@ -101,6 +101,8 @@ int crun_node_open(const struct driver_config *config, struct crun_node *n, stru
                             .disk_bytes = config->disk_bytes};
     n->images.dir = -1;
     n->kept_bytes = mem_alloc(sizeof(*n->kept_bytes));
+    n->net = mem_alloc(sizeof(*n->net));
+    netns_open(config->net ? config->net : &(struct netns_config){0}, n->net);
     strbuf_init(&n->filter, 1024 * 1024);
     strbuf_init(&n->filter_json, 1024 * 1024);
     int rc = geteuid() == 0 ? 0 : err_set(err, ERR_DENIED, "containers need the agent to be root");
@@ -137,6 +139,9 @@ void crun_node_close(struct crun_node *n)
     rootfs_host_done(&n->rootfs);
     strbuf_done(&n->filter);
     strbuf_done(&n->filter_json);
+    if (n->net) netns_close(n->net);
+    mem_free(n->net);
+    n->net = NULL;
     mem_free((void *)n->kept_bytes);
     n->kept_bytes = NULL;
 }

@@ -9,6 +9,7 @@
 #include "agent/bundle.h"
 #include "agent/cgroup.h"
 #include "agent/image/store.h"
+#include "agent/netns/netns.h"
 #include "agent/rootfs.h"
 #include "base/err.h"
 #include "host/memo.h"
@@ -21,6 +22,7 @@ struct crun_node {
     int containers, logs, runtime; /* descriptors of the directories */
     int64_t log_keep_bytes;
     _Atomic int64_t *kept_bytes; /* of all kept logs; workers add, and look only when over */
+    struct netns_node *net;        /* of all containers; never NULL once open */
     struct cgroup_host cgroups;
     struct rootfs_host rootfs;
     struct image_store images;

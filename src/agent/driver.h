@@ -21,6 +21,8 @@
 struct net_loop;
 struct net_conn;
 struct grant; /* agent/gpu/grant.h */
+struct wiring; /* agent/netns/wiring.h */
+struct netns_config; /* agent/netns/netns.h */
 
 /* What it takes to start one member.  Pointers are borrowed for the call. */
 struct container_spec {
@@ -45,6 +47,9 @@ struct container_spec {
     struct claim claim;         /* what it holds of the node, as the manager counts */
     const struct grant *grant;  /* device nodes, mounts, processors; its variables are in envp
                                  * already.  NULL: nothing */
+    const struct wiring *wiring; /* its network; NULL: loopback alone */
+    const char *hosts;          /* lines of /etc/hosts that name its gang, or NULL */
+    const char *hostfile;       /* the same for MPI, at /run/rota/hostfile, or NULL */
 };
 
 /* What the driver found out about this node's isolation, for the node's state. */
@@ -122,6 +127,7 @@ struct driver_config {
     int64_t log_keep_bytes; /* kept logs of ended members */
     struct claim capacity;  /* of the node; cpu_milli 0: not bounded */
     int64_t late_ms;        /* after a stop's grace, until a supervisor counts as hung; 0: 10 s */
+    const struct netns_config *net; /* NULL: containers have loopback alone */
     void (*on_change)(void *arg);
     void *arg;
 };

@@ -3,6 +3,7 @@
  * Order of the environment: what Rota gives and people may change (PATH, HOME),
  * the session's own, then what nobody may change (ROTA_*).  Each name once. */
 #include "agent/launch.h"
+#include "agent/launch_gang.h"
 #include "base/check.h"
 #include "base/fmt.h"
 #include "wire/shim.h"
@@ -11,7 +12,6 @@
 #define PIDS_MAX 8192
 #define CPU_MIN 10 /* milli-cores: the kernel's smallest quota */
 #define MEM_MIN (16 * FMT_MIB)
-#define MASTER_PORT "29500"
 
 static const char *const no_command[] = {NULL};
 
@@ -21,7 +21,7 @@ static const struct { const char *name, *value; } defaults[] = {
     {"LANG", "C.UTF-8"},
 };
 
-static const struct role_spec *role_of(const struct session_spec *s, uint32_t member)
+const struct role_spec *launch_role(const struct session_spec *s, uint32_t member)
 {
     for (uint32_t i = 0; i < s->n_roles; i++) {
         if (member < s->roles[i].count) return &s->roles[i];
@@ -38,7 +38,7 @@ static uint32_t mask_of(const struct sync_body *b, uint32_t member)
     return 0;
 }
 
-static uint32_t members_of(const struct session_spec *s)
+uint32_t launch_members(const struct session_spec *s)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_roles; i++) n += s->roles[i].count;
@@ -46,9 +46,10 @@ static uint32_t members_of(const struct session_spec *s)
 }
 
 /* A name is almost a host name already: dots and underscores are not. */
-static void host_name(const struct body *b, uint32_t member, uint32_t members, char ret[64])
+void launch_host_name(const struct body *b, uint32_t member, char ret[64])
 {
     char base[56];
+    uint32_t members = launch_members(&b->spec);
     if (b->spec.name[0] != '\0') text_clip(base, sizeof(base), str_of(b->spec.name));
     else text_fmt(base, sizeof(base), "s%llu", (unsigned long long)b->sync.session);
     for (char *p = base; *p != '\0'; p++) {
@@ -58,7 +59,7 @@ static void host_name(const struct body *b, uint32_t member, uint32_t members, c
     else text_fmt(ret, 64, "%s", base);
 }
 
-static void env_add(struct wire_texts *env, const char *name, const char *value)
+void launch_env(struct wire_texts *env, const char *name, const char *value)
 {
     AUTO_STRBUF struct strbuf b;
     strbuf_init(&b, SPEC_COMMAND_BYTES * 4);
@@ -72,7 +73,7 @@ static void env_num(struct wire_texts *env, const char *name, uint64_t v)
 {
     char text[24];
     text_fmt(text, sizeof(text), "%llu", (unsigned long long)v);
-    env_add(env, name, text);
+    launch_env(env, name, text);
 }
 
 static void env_gpus(struct wire_texts *env, uint32_t mask)
@@ -83,7 +84,7 @@ static void env_gpus(struct wire_texts *env, uint32_t mask)
         if ((mask & (UINT32_C(1) << i)) == 0) continue;
         n += (size_t)text_fmt(text + n, sizeof(text) - n, n > 0 ? ",%u" : "%u", i);
     }
-    env_add(env, "ROTA_GPUS", text);
+    launch_env(env, "ROTA_GPUS", text);
 }
 
 /* Names that the session may not set: a job must be able to trust them. */
@@ -92,30 +93,11 @@ static bool reserved(const char *name)
     return str_starts(str_of(name), STR("ROTA_")) || strcmp(name, "NVIDIA_VISIBLE_DEVICES") == 0;
 }
 
-/* As env_add, unless the session sets the name itself. */
-static void env_offer(struct wire_texts *env, const struct body *b, const char *name,
+/* As launch_env, unless the session sets the name itself. */
+void launch_offer(struct wire_texts *env, const struct body *b, const char *name,
                       const char *value)
 {
-    if (wire_map_get(&b->spec.env, str_of(name)) == NULL) env_add(env, name, value);
-}
-
-/* What the members of a gang need to find each other; torchrun reads PET_*. */
-static void env_gang(struct wire_texts *env, const struct body *b, uint32_t member,
-                     uint32_t members)
-{
-    char master[64], size[12], rank[12];
-    if (members > 1) host_name(b, 0, members, master);
-    else TEXT_CLIP(master, STR("127.0.0.1"));
-    text_fmt(size, sizeof(size), "%u", members);
-    text_fmt(rank, sizeof(rank), "%u", member);
-    env_add(env, "ROTA_RANK", rank);
-    env_add(env, "ROTA_NODES", size);
-    env_add(env, "ROTA_MASTER_ADDR", master);
-    env_add(env, "ROTA_MASTER_PORT", MASTER_PORT);
-    env_offer(env, b, "PET_NODE_RANK", rank);
-    env_offer(env, b, "PET_NNODES", size);
-    env_offer(env, b, "PET_MASTER_ADDR", master);
-    env_offer(env, b, "PET_MASTER_PORT", MASTER_PORT);
+    if (wire_map_get(&b->spec.env, str_of(name)) == NULL) launch_env(env, name, value);
 }
 
 /* As the manager shows it: a task of an array has its index behind its name. */
@@ -132,38 +114,39 @@ static void env_make(const struct body *b, struct member_ref ref, struct launch 
     struct wire_texts *env = &o->env;
 
     for (size_t i = 0; i < ARRAY_LEN(defaults); i++) {
-        env_offer(env, b, defaults[i].name, defaults[i].value);
+        launch_offer(env, b, defaults[i].name, defaults[i].value);
     }
-    env_offer(env, b, "USER", b->sync.owner);
-    if (b->spec.tty) env_offer(env, b, "TERM", "xterm-256color");
+    launch_offer(env, b, "USER", b->sync.owner);
+    if (b->spec.tty) launch_offer(env, b, "TERM", "xterm-256color");
     o->spec.env_defaults = env->n;
     for (uint32_t i = 0; i < b->spec.env.n; i++) {
         if (!reserved(b->spec.env.v[i].name)) {
-            env_add(env, b->spec.env.v[i].name, b->spec.env.v[i].value);
+            launch_env(env, b->spec.env.v[i].name, b->spec.env.v[i].value);
         }
     }
     session_id_format(ref.session, id);
-    env_add(env, "ROTA_SESSION", id);
+    launch_env(env, "ROTA_SESSION", id);
     name_of(b, id, name);
-    env_add(env, "ROTA_SESSION_NAME", name);
+    launch_env(env, "ROTA_SESSION_NAME", name);
     env_num(env, "ROTA_ATTEMPT", ref.attempt);
     env_num(env, "ROTA_RESTART_COUNT", b->sync.restarts);
-    env_add(env, "ROTA_PREEMPT_DEADLINE", "/dev/" SHIM_PREEMPT_NAME);
+    launch_env(env, "ROTA_PREEMPT_DEADLINE", "/dev/" SHIM_PREEMPT_NAME);
     if (b->sync.array) {
         session_id_format(b->sync.array, id);
-        env_add(env, "ROTA_ARRAY", id);
+        launch_env(env, "ROTA_ARRAY", id);
         env_num(env, "ROTA_ARRAY_INDEX", b->sync.array_index);
         env_num(env, "ROTA_ARRAY_COUNT", b->sync.array_count);
     }
-    env_gang(env, b, ref.member, members_of(&b->spec));
+    launch_gang_env(b, ref.member, o);
     env_gpus(env, mask_of(&b->sync, ref.member));
-    env_add(env, "NVIDIA_VISIBLE_DEVICES", "void"); /* whatever an image says: it grants nothing */
+    /* Whatever an image says: it grants nothing. */
+    launch_env(env, "NVIDIA_VISIBLE_DEVICES", "void");
 }
 
 int launch_make(const struct body *b, struct member_ref ref, const char *incarnation,
                struct launch *ret, struct err *err)
 {
-    const struct role_spec *role = role_of(&b->spec, ref.member);
+    const struct role_spec *role = launch_role(&b->spec, ref.member);
     CHECK(ref.attempt > 0);
     if (role == NULL) return err_set(err, ERR_INVALID, "the session has no member %u", ref.member);
     const struct wire_texts *argv = role->command.n > 0 ? &role->command : &b->spec.command;
@@ -172,8 +155,13 @@ int launch_make(const struct body *b, struct member_ref ref, const char *incarna
         return err_set(err, ERR_INVALID, "no command");
 
     memset(ret, 0, sizeof(*ret));
+    int rc = launch_gang_wire(b, ref, incarnation, ret, err);
+    if (rc < 0) {
+        launch_done(ret);
+        return rc;
+    }
     env_make(b, ref, ret);
-    host_name(b, ref.member, members_of(&b->spec), ret->hostname);
+    launch_host_name(b, ref.member, ret->hostname);
     struct container_spec *c = &ret->spec;
     c->ref = ref;
     TEXT_CLIP(c->incarnation, str_of(incarnation));
@@ -183,6 +171,9 @@ int launch_make(const struct body *b, struct member_ref ref, const char *incarna
     bool host = strcmp(b->spec.image, "host") == 0;
     c->workdir = b->spec.workdir != NULL ? b->spec.workdir : host ? "/tmp" : NULL;
     c->hostname = ret->hostname;
+    c->wiring = &ret->wiring;
+    c->hosts = ret->hosts.n > 0 ? ret->hosts.p : NULL;
+    c->hostfile = ret->hostfile.n > 0 ? ret->hostfile.p : NULL;
     /* Never as the host's root. */
     c->uid = b->sync.uid == 0 ? LAUNCH_NOBODY : b->sync.uid;
     c->gid = b->sync.gid == 0 ? LAUNCH_NOBODY : b->sync.gid;
@@ -248,4 +239,7 @@ void launch_grant(struct launch *o, const struct grant *grant)
 void launch_done(struct launch *o)
 {
     wire_texts_free(&o->env);
+    wiring_done(&o->wiring);
+    strbuf_done(&o->hosts);
+    strbuf_done(&o->hostfile);
 }

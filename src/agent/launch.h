@@ -7,6 +7,8 @@
 #include "agent/bodies.h"
 #include "agent/driver.h"
 #include "agent/gpu/inject.h"
+#include "agent/netns/wiring.h"
+#include "base/strbuf.h"
 
 #define LAUNCH_NOBODY 65534u
 
@@ -15,6 +17,8 @@ struct launch {
     struct wire_texts env;
     char hostname[64];
     struct inject_ask ask;      /* what of the devices goes in: agent/gpu/inject.h */
+    struct wiring wiring;
+    struct strbuf hosts, hostfile;
 };
 
 /* ERR_INVALID: the body has no such member, or no command for it. */

@@ -18,6 +18,8 @@
 #include "agent/gpu/gpu.h"
 #include "agent/port.h"
 #include "agent/link.h"
+#include "agent/netns/netns.h"
+#include "net/addr.h"
 #include "agent/meters.h"
 #include "agent/metrics.h"
 #include "base/check.h"
@@ -88,8 +90,20 @@ static int measure(const struct agent *a, struct claim *ret, struct err *err)
     return 0;
 }
 
+/* Where gangs' packets of other nodes arrive: as configured, or where the data port is. */
+static void own_addr(const struct agent *a, char ret[48])
+{
+    struct net_addr at;
+    const char *data = a->c.data_addr[0] ? a->c.data_addr : a->c.data_listen;
+    ret[0] = '\0';
+    if (a->c.net_addr[0]) text_clip(ret, 48, str_of(a->c.net_addr));
+    else if (net_addr_parse(str_of(data), 0, &at, NULL) == 0 && at.kind == NET_ADDR_IP)
+        text_clip(ret, 48, str_of(at.host));
+}
+
 static int open_driver(struct agent *a, struct err *err)
 {
+    struct netns_config net = {.on = true};
     struct driver_config config = {.state_dir = a->c.dir, .shim_path = a->c.shim,
                                    .cgroup_parent = a->c.cgroup_parent,
                                    .log_keep_bytes = a->c.log_keep_bytes,
@@ -100,6 +114,8 @@ static int open_driver(struct agent *a, struct err *err)
                                                                           : NULL,
                                    .on_change = on_driver_change, .arg = a};
     bool fake = strcmp(a->c.driver, "fake") == 0;
+    own_addr(a, net.net_addr);
+    config.net = &net;
     int rc = measure(a, &config.capacity, err);
     if (rc != 0) return rc;
     if (fake) return fake_driver_new(a->loop, &config, &a->driver, err);
@@ -142,6 +158,7 @@ static int describe(struct agent *a, struct sync_info *ret, struct err *err)
     if (uname(&u) == 0) TEXT_CLIP(i->arch, str_of(u.machine));
     if (a->c.data_addr[0] != '\0') TEXT_CLIP(i->data_addr, str_of(a->c.data_addr));
     else TEXT_CLIP(i->data_addr, port_addr(a->port));
+    TEXT_CLIP(i->net_addr, str_of(a->c.net_addr));
     char note[96];
     gpu_note(a->gpu, note, sizeof(note));
     text_fmt(i->facts, sizeof(i->facts), "%s%s%s%s%s", facts.note,

@@ -18,6 +18,7 @@
 
 #define MEM_MIN (16 * INT64_C(1048576)) /* the runtime itself works inside the limits */
 #define PIDS_MIN 16
+#define PREPARE_HOSTS_MAX (128 * 1024)
 #define CPU_MIN_MILLI 10
 
 static bool good_path(const char *path)
@@ -91,6 +92,16 @@ static int fill_conf(struct prepare *p, const struct container_spec *s, struct e
     return cgroup_of(&n->cgroups, c->name, &c->cgroups, err);
 }
 
+static void take_network(struct prepare *p, const struct container_spec *s)
+{
+    strbuf_init(&p->hosts, PREPARE_HOSTS_MAX);
+    strbuf_init(&p->hostfile, PREPARE_HOSTS_MAX);
+    if (s->hosts) strbuf_puts(&p->hosts, s->hosts);
+    if (s->hostfile) strbuf_puts(&p->hostfile, s->hostfile);
+    p->wired = s->wiring != NULL;
+    if (s->wiring) wiring_copy(s->wiring, &p->wiring);
+}
+
 int prepare_init(struct prepare *p, const struct crun_node *node, const struct container_spec *spec,
                  int dir, struct err *err)
 {
@@ -100,6 +111,7 @@ int prepare_init(struct prepare *p, const struct crun_node *node, const struct c
     strbuf_init(&p->config, BUNDLE_MAX);
     p->disk_bytes = s.disk_bytes >= 0 ? s.disk_bytes : node->disk_bytes;
     p->conf.disk = p->disk_bytes > 0;
+    take_network(p, spec);
     if (s.shm_bytes == 0) s.shm_bytes = s.mem_bytes / 2;
     TEXT_CLIP(p->hostname, str_of(s.hostname));
     TEXT_SET(p->workdir, str_of(s.workdir ? s.workdir : ""));
@@ -117,6 +129,9 @@ void prepare_done(struct prepare *p)
 {
     strbuf_done(&p->config);
     wire_free(&image_record_table, &p->image);
+    strbuf_done(&p->hosts);
+    strbuf_done(&p->hostfile);
+    wiring_done(&p->wiring);
     file_close(&p->sock);
     file_close(&p->pidfd);
 }
@@ -127,12 +142,16 @@ static int fill_root(struct prepare *p, int dir, struct err *err)
     const struct crun_node *n = p->node;
     struct rootfs_user user = {.uid = p->uid, .gid = p->gid, .hostname = p->hostname,
                                .home = p->home[0] ? p->home : NULL,
-                               .workdir = p->workdir[0] ? p->workdir : NULL};
+                               .workdir = p->workdir[0] ? p->workdir : NULL,
+                               .hosts = p->hosts.n ? p->hosts.p : NULL,
+                               .hostfile = p->hostfile.n ? p->hostfile.p : NULL,
+                               .host_network = p->wiring.mode == NETWORK_HOST};
+    const struct strbuf *resolv = user.host_network ? &n->rootfs.resolv_own : &n->rootfs.resolv;
     char upper[MEMO_PATH * 2];
     text_fmt(upper, sizeof(upper), "%s/containers/%s/u", n->state_dir, p->conf.name);
     int rc = p->image.layers.n
                  ? image_root_fill(&n->images, &p->image, upper, &user,
-                                   strbuf_str(&n->rootfs.resolv), err)
+                                   strbuf_str(resolv), err)
                  : rootfs_fill(&n->rootfs, upper, &user, err);
     if (rc == 0 && p->disk_bytes > 0) rc = disk_make(dir, p->disk_bytes, err);
     return rc;
@@ -152,6 +171,7 @@ static int write_files(struct prepare *p, int dir, struct err *err)
         rc = err_sys(err, ERR_IO, errno, "cannot set the mode of the root directory");
     if (rc == 0)
         rc = file_write(dir, "bundle/config.json", p->config.p, p->config.n, FILE_ORDERED, err);
+    if (rc == 0 && p->wired) rc = wiring_write(dir, &p->wiring, err);
     if (rc < 0) return rc;
     rc = fill_root(p, dir, err);
     if (rc == 0 && p->probe &&

@@ -19,6 +19,9 @@ struct prepare {
     bool probe;           /* put a device there that nobody may open */
     uint32_t uid, gid;
     char home[MEMO_PATH], workdir[MEMO_PATH], hostname[65];
+    bool wired;                   /* it has a network */
+    struct wiring wiring;
+    struct strbuf hosts, hostfile;
     /* results */
     int sock, pidfd; /* the first connection, and the supervisor */
     pid_t pid;

@@ -16,6 +16,7 @@
 #define BINDS_MAX 32
 #define COVERS_MAX 256
 #define PASSWD_MAX (256 * 1024)
+#define ROOTFS_HOSTS_MAX (160 * 1024)
 
 /* ---- learning the host ---- */
 
@@ -124,10 +125,20 @@ static void take_resolv(struct rootfs_host *h, const char *path)
     if (!servers) strbuf_reset(&h->resolv);
 }
 
+/* For those in the host's network: there its own resolver is. */
+static void take_resolv_own(struct rootfs_host *h)
+{
+    char buf[8192];
+    AUTO_FD int fd = open("/etc/resolv.conf", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, buf, sizeof(buf)) : -1;
+    if (n > 0) strbuf_put(&h->resolv_own, str_n(buf, (size_t)n));
+}
+
 int rootfs_host_open(struct rootfs_host *ret, struct err *err)
 {
     struct rootfs_host h = {0};
     strbuf_init(&h.resolv, 16384);
+    strbuf_init(&h.resolv_own, 16384);
     int rc = find_covers(&h, err);
     if (rc == 0) rc = find_binds(&h, err);
     if (rc < 0) {
@@ -135,6 +146,7 @@ int rootfs_host_open(struct rootfs_host *ret, struct err *err)
         return rc;
     }
     take_resolv(&h, "/etc/resolv.conf");
+    take_resolv_own(&h);
     if (h.resolv.n == 0) take_resolv(&h, "/run/systemd/resolve/resolv.conf");
     *ret = h;
     return 0;
@@ -145,6 +157,7 @@ void rootfs_host_done(struct rootfs_host *h)
     VEC_DONE(&h->covers);
     VEC_DONE(&h->binds);
     strbuf_done(&h->resolv);
+    strbuf_done(&h->resolv_own);
 }
 
 /* ---- one container ---- */
@@ -241,6 +254,26 @@ static int put_names(const char *upper, const char *path, struct str known, cons
     return put_file(upper, path, strbuf_str(&b), err);
 }
 
+/* A member of a gang has its name there, at an address that the others reach too. */
+static int put_hosts(const char *upper, const struct rootfs_user *u, struct err *err)
+{
+    AUTO_STRBUF struct strbuf b;
+    strbuf_init(&b, ROOTFS_HOSTS_MAX);
+    strbuf_puts(&b, "127.0.0.1 localhost\n::1 localhost\n");
+    if (u->hosts) strbuf_puts(&b, u->hosts);
+    else strbuf_fmt(&b, "127.0.1.1 %s\n", u->hostname);
+    int rc = put_file(upper, "etc/hosts", strbuf_str(&b), err);
+    if (rc < 0 || !u->hostfile) return rc;
+    char up[2 * ROOTFS_PATH + 64];
+    text_fmt(up, sizeof(up), "%s/run", upper); /* in an image it may be missing */
+    if (mkdir(up, 0755) < 0 && errno != EEXIST)
+        return err_sys(err, ERR_IO, errno, "cannot make %s", up);
+    text_fmt(up, sizeof(up), "%s/run/rota", upper);
+    if (mkdir(up, 0755) < 0 || chmod(up, 0755) < 0)
+        return err_sys(err, ERR_IO, errno, "cannot make %s", up);
+    return put_file(upper, "run/rota/hostfile", str_of(u->hostfile), err);
+}
+
 static char *read_host(const char *path)
 {
     size_t n = 0;
@@ -265,9 +298,7 @@ int rootfs_put_names(const char *upper, const struct rootfs_user *u,
         rc = put_names(upper, "etc/group", names->group, text, err);
     int n = text_fmt(text, sizeof(text), "%s\n", u->hostname);
     if (rc == 0) rc = put_file(upper, "etc/hostname", str_n(text, (size_t)n), err);
-    n = text_fmt(text, sizeof(text), "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 %s\n",
-                 u->hostname);
-    if (rc == 0) rc = put_file(upper, "etc/hosts", str_n(text, (size_t)n), err);
+    if (rc == 0) rc = put_hosts(upper, u, err);
     if (rc == 0 && names->resolv.n) rc = put_file(upper, "etc/resolv.conf", names->resolv, err);
     return rc;
 }
@@ -329,7 +360,8 @@ int rootfs_fill(const struct rootfs_host *h, const char *upper, const struct roo
         rc = put_cover(upper, &h->covers.v[i], err);
     AUTO_FREE char *passwd = read_host("/etc/passwd");
     AUTO_FREE char *group = read_host("/etc/group");
-    const struct rootfs_names names = {str_of(passwd), str_of(group), strbuf_str(&h->resolv)};
+    const struct strbuf *resolv = u->host_network ? &h->resolv_own : &h->resolv;
+    const struct rootfs_names names = {str_of(passwd), str_of(group), strbuf_str(resolv)};
     if (rc == 0) rc = rootfs_put_names(upper, u, &names, err);
     if (rc == 0 && u->workdir) rc = put_own_dir(h, upper, u->workdir, u, err);
     if (rc == 0 && u->home && u->home[0] == '/') rc = put_own_dir(h, upper, u->home, u, err);

@@ -27,11 +27,17 @@ struct rootfs_host { /* learned once, when the agent starts; then only read */
     VEC(struct rootfs_cover) covers;
     VEC(struct rootfs_bind) binds; /* file systems mounted below /usr, /opt, /etc */
     struct strbuf resolv;          /* name servers that a container can reach, or empty */
+    struct strbuf resolv_own;      /* as the host has it */
 };
 int rootfs_host_open(struct rootfs_host *ret, struct err *err);
 void rootfs_host_done(struct rootfs_host *h);
 
-struct rootfs_user { uint32_t uid, gid; const char *home, *hostname, *workdir; };
+struct rootfs_user {
+    uint32_t uid, gid;
+    const char *home, *hostname, *workdir;
+    const char *hosts, *hostfile; /* of a gang, or NULL */
+    bool host_network;            /* it asks the host's own resolver */
+};
 /* Who is known inside, and which name servers: texts of the files below /etc. */
 struct rootfs_names { struct str passwd, group, resolv; };
 int rootfs_put_names(const char *upper, const struct rootfs_user *u,

@@ -3,6 +3,7 @@
  * Order: no live session, no container of the agent, no role, no folder.  A step
  * that does not finish in its time stops the whole, so that nothing is removed
  * under something that still runs. */
+#include "agent/netns/netns.h"
 #include "programs/dev_stop.h"
 
 #include <dirent.h>
@@ -135,8 +136,9 @@ static int remove_all(const struct dev_options *o, struct err *err)
     if (problem > 0) return err_sys(err, ERR_IO, problem, "cannot remove %s", o->dir);
     if (problem < 0 && errno != ENOENT)
         return err_sys(err, ERR_IO, errno, "cannot remove %s", o->dir);
-    if (strcmp(o->driver, "fake") != 0) remove_cgroups(o);
-    return 0;
+    if (strcmp(o->driver, "fake") == 0) return 0;
+    remove_cgroups(o);
+    return netns_purge(NULL, err);
 }
 
 static int end_everything(struct stop *s, struct err *err)

@@ -1,6 +1,8 @@
 /* From a body to a container: environment, identity, limits. */
 #include "test.h"
 
+#include <arpa/inet.h>
+
 #include "agent/launch.h"
 #include "base/fmt.h"
 
@@ -142,6 +144,78 @@ static void a_task_of_an_array(void **state)
     body_done(&b);
 }
 
+static void place(struct body *b, uint32_t member, const char *node, const char *addr)
+{
+    struct sync_peer p = {.member = member};
+    TEXT_CLIP(p.node, str_of(node));
+    TEXT_CLIP(p.addr, str_of(addr));
+    VEC_PUSH(&b->sync.peers, p);
+}
+
+/* Everybody computes the same of everybody; on one node it needs no address. */
+static void a_gang_knows_its_members(void **state)
+{
+    (void)state;
+    struct body b;
+    struct launch l, other;
+    struct err err = {0};
+    body_make(&b, "{\"name\":\"my.job\",\"command\":[\"c\"],\"containers\":3,\"gpu\":2,"
+                  "\"env\":{\"MASTER_PORT\":\"7\",\"ROTA_RANK\":\"9\"}}");
+    place(&b, 0, "n1", "10.0.0.1");
+    place(&b, 1, "n1", "10.0.0.1");
+    place(&b, 2, "n2", "10.0.0.2");
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 1}, "inc", &l, &err), 0);
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 2}, "inc", &other, &err), 0);
+    assert_int_equal(l.wiring.members, 3);
+    assert_int_equal(l.wiring.peers.n, 2);
+    assert_int_equal(l.wiring.peers.v[0].node.s_addr, htonl(INADDR_LOOPBACK)); /* beside it */
+    assert_int_equal(l.wiring.peers.v[1].node.s_addr, htonl(0x0A000002));
+    assert_int_equal(l.wiring.peers.v[1].vni, other.wiring.vni);
+    assert_int_equal(other.wiring.peers.v[1].vni, l.wiring.vni);
+    assert_string_equal(l.spec.hosts,
+                        "198.18.0.1 my-job-0\n198.18.0.2 my-job-1\n198.18.0.3 my-job-2\n");
+    assert_string_equal(l.spec.hostfile,
+                        "my-job-0 slots=2\nmy-job-1 slots=2\nmy-job-2 slots=2\n");
+    expect_env(&l, "MASTER_ADDR", "my-job-0");
+    expect_env(&l, "MASTER_PORT", "7");
+    expect_env(&l, "ROTA_RANK", "1"); /* not the session's to set */
+    expect_env(&l, "NODE_RANK", "1");
+    expect_env(&l, "NCCL_SOCKET_IFNAME", "rota0");
+    expect_env(&l, "HYDRA_HOST_FILE", "/run/rota/hostfile");
+    launch_done(&l);
+    launch_done(&other);
+    b.sync.peers.v[2].addr[0] = '\0';
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 0}, "inc", &l, &err), ERR_INVALID);
+    assert_non_null(strstr(err.text, "--net-addr"));
+    TEXT_CLIP(b.sync.peers.v[2].addr, STR("127.0.0.1")); /* it would be ourselves */
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 0}, "inc", &l, &err), ERR_INVALID);
+    b.sync.peers.v[1].addr[0] = '\0';
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 1}, "inc", &l, &err), 0);
+    launch_done(&l); /* it says nothing about itself: perhaps the same machine */
+    body_done(&b);
+}
+
+static void in_the_hosts_network_names_are_nodes(void **state)
+{
+    (void)state;
+    struct body b;
+    struct launch l, again;
+    struct err err = {0};
+    body_make(&b, "{\"name\":\"g\",\"command\":[\"c\"],\"containers\":2,\"network\":\"host\"}");
+    place(&b, 0, "n1", "10.0.0.1");
+    place(&b, 1, "n2", "10.0.0.2");
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 1}, "inc", &l, &err), 0);
+    assert_int_equal(launch_make(&b, (struct member_ref){17, 3, 1}, "inc", &again, &err), 0);
+    assert_string_equal(l.spec.hosts, "10.0.0.1 g-0\n10.0.0.2 g-1\n");
+    expect_env(&l, "ROTA_MASTER_ADDR", "10.0.0.1");
+    assert_null(env_of(&l, "NCCL_SOCKET_IFNAME"));
+    assert_in_range(l.wiring.port, 20000, 29999);
+    assert_int_not_equal(l.wiring.port, again.wiring.port); /* SES7: another attempt, another */
+    launch_done(&l);
+    launch_done(&again);
+    body_done(&b);
+}
+
 static void gang_with_roles(void **state)
 {
     struct body b;
@@ -155,6 +229,7 @@ static void gang_with_roles(void **state)
                   "{\"name\":\"worker\",\"count\":2,\"cpu_milli\":2000,\"mem_bytes\":2147483648,"
                   "\"gpu\":0}]}");
     VEC_PUSH(&b.sync.devices, ((struct sync_device_mask){.member = 0, .mask = 0x12}));
+    for (uint32_t i = 0; i < 3; i++) place(&b, i, "n1", "");
     assert_int_equal(launch_make(&b, (struct member_ref){17, 2, 0}, "i", &l, &err), 0);
     assert_string_equal(l.spec.argv[0], "chief");
     assert_string_equal(l.spec.hostname, "s17-0");
@@ -196,8 +271,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_member),
-        cmocka_unit_test(what_is_granted_comes_in), cmocka_unit_test(a_task_of_an_array),
-        cmocka_unit_test(gang_with_roles),
+        cmocka_unit_test(what_is_granted_comes_in),
+        cmocka_unit_test(a_task_of_an_array), cmocka_unit_test(gang_with_roles),
+        cmocka_unit_test(a_gang_knows_its_members),
+        cmocka_unit_test(in_the_hosts_network_names_are_nodes),
         cmocka_unit_test(never_as_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
