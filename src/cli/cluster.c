@@ -3,6 +3,7 @@
 
 #include "base/fmt.h"
 #include "cli/args.h"
+#include "cli/cluster.h"
 #include "cli/list.h"
 #include "cli/say.h"
 #include "cli/sub.h"
@@ -133,6 +134,18 @@ static void show_health(const struct device_view *d, struct strbuf *b)
     strbuf_putc(b, ')');
 }
 
+/* ", by anna at 2026-12-01T10:00:00Z: new fans; who is still there goes in 2 h" */
+static void put_cordon(const struct node_view *v, struct strbuf *b)
+{
+    if (!v->cordoned) return;
+    if (v->cordoned_by[0]) strbuf_fmt(b, ", by %s at %s", v->cordoned_by, v->cordoned_at);
+    if (v->cordon_reason[0]) strbuf_puts(b, ": ");
+    term_safe(b, str_of(v->cordon_reason));
+    if (v->drain_in_ms == 0) return;
+    strbuf_puts(b, "; who is still there goes in ");
+    fmt_duration(b, v->drain_in_ms);
+}
+
 static void show_node(const void *object, struct strbuf *b)
 {
     const struct node_view *v = object;
@@ -141,6 +154,7 @@ static void show_node(const void *object, struct strbuf *b)
         strbuf_puts(b, ", silent for ");
         fmt_duration(b, v->silent_ms);
     }
+    put_cordon(v, b);
     for (uint32_t i = 0; i < v->failed_by.n; i++) {
         strbuf_fmt(b, "%s%s", i == 0 ? "; starts that failed in a row: " : ", ", v->failed_by.v[i]);
     }
@@ -182,20 +196,6 @@ static int node_show(int argc, char **argv)
     args_target(&target, "nodes", a.names.names[0], "");
     return list_one_run(&a.names.common, target.p, a.topology ? &matrix : &look);
 }
-
-#define NODE_ORDER(fn, verb, past, text) \
-    static const char fn##_doc[] = text "\vExamples:\n  rota node " verb " n1"; \
-    static const struct argp fn##_argp = {NULL, args_pass_input, "NODE...", fn##_doc, \
-                                          args_plain, 0, 0}; \
-    static int fn(int argc, char **argv) \
-    { \
-        struct names_args a = {.least = 1, .most = ARGS_MAX, .what = "node"}; \
-        verb_parse(&fn##_argp, argc, argv, EXIT_USAGE, &a); \
-        return args_post_each(&a, "nodes", "/" verb, "{}", past); \
-    }
-
-NODE_ORDER(node_cordon, "cordon", "cordoned", "Place nothing new there; what runs goes on.")
-NODE_ORDER(node_uncordon, "uncordon", "uncordoned", "Place work there again.")
 
 struct forget_args {
     struct names_args names;
@@ -293,8 +293,10 @@ int verb_node(int argc, char **argv)
     static const struct sub subs[] = {
         {"ls", "list machines", node_ls},
         {"show", "one machine with its devices", node_show},
-        {"cordon", "place nothing new there", node_cordon},
-        {"uncordon", "place work there again", node_uncordon},
+        {"cordon", "place nothing new there", cluster_cordon},
+        {"drain", "let it become empty, by a date if there is one", cluster_drain},
+        {"uncordon", "place work there again", cluster_uncordon},
+        {"undrain", "the same", cluster_uncordon},
         {"forget", "declare a machine gone for good", node_forget},
         {"token", "make a token with which a machine joins", node_token},
         {NULL, NULL, NULL},

@@ -39,6 +39,10 @@ void on_reservations_due(struct draft *d);
 /* Fires what is due. */
 void on_time(struct draft *d);
 
+/* Who is still there at its date has to go. */
+void on_drain_due(struct draft *d, struct node *n);
+/* Its timer: not after its date. */
+void on_drain_arm(struct draft *d, struct node *n, int64_t at_ms);
 /* It has not spoken for a while: told, and released what has ended by itself. */
 void on_silence(struct draft *d, struct node *n);
 void on_silence_accept(struct draft *d);
@@ -47,6 +51,8 @@ void on_fenced(struct draft *d);
 void on_node_heard(struct draft *d, struct node *n);
 /* Nobody will prove its containers gone any more: its sessions end as lost. */
 void on_node_lost(struct draft *d, struct node *n, const char *text);
+/* Nothing of it is left anywhere: if that is what it waited for, it waits no more. */
+void settle_proved(struct draft *d, struct session *s);
 /* Draws the consequences of what the rows of a session say. */
 void settle_session(struct draft *d, struct session *s);
 

@@ -239,6 +239,17 @@ static void put_backoff(const struct world *w, const struct session *s, const st
     put_after(w, why->retry_ms, out);
 }
 
+static void put_unproved(const struct world *w, const struct session *s, struct strbuf *out)
+{
+    const struct alloc *a = world_allocs_of_session(w, s);
+    const struct node *n = a ? world_node(w, a->node) : NULL;
+    strbuf_fmt(out, "attempt %u may still run on %s, which is cut off", s->attempt,
+               n ? n->name : "its node");
+    if (!n || s->fence_ms == 0 || !n->unreachable) return;
+    strbuf_puts(out, ": that ends by itself, and is sure in ");
+    put_after(w, silence_release_ms(n, s), out);
+}
+
 static void put_waiting(const struct world *w, const struct session *s, const struct why *why,
                         struct strbuf *out)
 {
@@ -252,6 +263,7 @@ static void put_waiting(const struct world *w, const struct session *s, const st
         put_after(w, why->retry_ms, out);
         return;
     case WAIT_BACKOFF: put_backoff(w, s, why, out); return;
+    case WAIT_PROOF: put_unproved(w, s, out); return;
     case WAIT_ARRAY:
         strbuf_fmt(out, "%u of %u tasks of its array run, and no more may at once",
                    why->array_active, s->array_limit);

@@ -1,4 +1,4 @@
-/* core/on_node.c - nodes come, are heard, are closed, and go; groups change.
+/* core/on_node.c - nodes come, are heard, and go; groups change.
  *
  * Unreachable is not dead: a silent node keeps all it holds.  Joining again,
  * with whatever boot id or devices, takes nothing from anybody: only a report
@@ -20,7 +20,7 @@ void on_start(struct draft *d)
         struct node *n = &w->nodes.v[i];
         if (n->name[0] == '\0') continue;
         n->heard_ms = w->now_ms;
-        timers_arm_node(w, n, w->now_ms + NODE_UNREACHABLE_MS);
+        on_drain_arm(d, n, w->now_ms + NODE_UNREACHABLE_MS);
     }
     VEC_EACH(s, &w->sessions) if (s->id != 0 && s->state == SESSION_RESERVED) vacate_add(w, s);
     w->started = true;
@@ -40,7 +40,7 @@ void on_node_heard(struct draft *d, struct node *n)
         n->silence_accepted = false;
         draft_node(d, n);
     }
-    timers_arm_node(w, n, w->now_ms + NODE_UNREACHABLE_MS);
+    on_drain_arm(d, n, w->now_ms + NODE_UNREACHABLE_MS);
     node_refresh(w, n);
     pool_freed(w, n);
 }
@@ -205,34 +205,13 @@ void on_join(struct draft *d)
              added ? "" : rebooted ? ", rebooted" : ", agent restarted");
 }
 
-/* ---- cordon, forget */
+/* ---- forget */
 
 static struct node *find(struct draft *d, uint32_t id)
 {
     struct node *n = world_node(d->w, id);
     if (!n) draft_refuse(d, VERDICT_NOT_FOUND, "node", "there is no such node");
     return n;
-}
-
-void on_cordon(struct draft *d)
-{
-    const struct event_cordon *e = &d->ev->u.cordon;
-    struct node *n = find(d, e->node);
-    if (!n) return;
-    d->out->node = n->id;
-    bool forgive = !e->on && n->quarantined; /* whoever opens it knows */
-    if (n->cordoned == e->on && !forgive) return;
-    n->cordoned = e->on;
-    if (forgive) {
-        n->quarantined = false;
-        n->failed_row = 0;
-        memset(n->failed_by, 0, sizeof(n->failed_by));
-    }
-    node_refresh(d->w, n);
-    draft_node(d, n);
-    struct history *h = draft_node_history(d, HISTORY_NODE_CORDON, n);
-    text_fmt(h->text, sizeof(h->text), "%s: %s", n->name, e->on ? "cordoned" : "open again");
-    if (!e->on) pool_freed(d->w, n);
 }
 
 /* The session's container there will never be heard of again. */
@@ -269,6 +248,11 @@ void on_node_lost(struct draft *d, struct node *n, const char *text)
             draft_wants(d, n->id);
         }
         if (!s || !session_live(s)) continue;
+        if (s->unproved) { /* given up: nobody waits for it any longer */
+            s->unproved = false;
+            draft_session(d, s);
+            pool_wake(w, s);
+        }
         if (current || s->state == SESSION_STOPPING) lose_session(d, s, text);
     }
 }

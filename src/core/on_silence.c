@@ -65,8 +65,9 @@ void on_silence(struct draft *d, struct node *n)
     struct world *w = d->w;
     int64_t silent_ms = w->now_ms - n->heard_ms;
     CHECK(silent_ms >= 0);
+    on_drain_due(d, n);
     if (silent_ms < NODE_UNREACHABLE_MS) {
-        timers_arm_node(w, n, n->heard_ms + NODE_UNREACHABLE_MS);
+        on_drain_arm(d, n, n->heard_ms + NODE_UNREACHABLE_MS);
         return;
     }
     if (!n->unreachable) {
@@ -78,7 +79,7 @@ void on_silence(struct draft *d, struct node *n)
     int64_t again_ms = judge_rows(d, n, many_silent(d));
     if (silent_ms < NODE_LOST_MS) {
         int64_t lost_ms = n->heard_ms + NODE_LOST_MS;
-        timers_arm_node(w, n, again_ms < lost_ms ? again_ms : lost_ms);
+        on_drain_arm(d, n, again_ms < lost_ms ? again_ms : lost_ms);
         return;
     }
     char text[128]; /* from here on nothing is due until it speaks again */

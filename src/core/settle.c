@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "core/blame.h"
 #include "core/events.h"
+#include "core/model/pool.h"
 #include "core/transition.h"
 
 /* What the released rows of the current attempt said. */
@@ -148,6 +149,14 @@ static void advance(struct draft *d, struct session *s)
     if (to == SESSION_READY && s->members > 1) draft_wants_of(d, s); /* the barrier opens */
 }
 
+void settle_proved(struct draft *d, struct session *s)
+{
+    if (!s->unproved || world_allocs_of_session(d->w, s)) return;
+    s->unproved = false;
+    draft_session(d, s);
+    pool_wake(d->w, s);
+}
+
 void settle_session(struct draft *d, struct session *s)
 {
     CHECK(session_live(s));
@@ -155,18 +164,19 @@ void settle_session(struct draft *d, struct session *s)
     if (s->state == SESSION_STOPPING) {
         settle_stopping(d, s, &ends);
     } else if (session_row(s->state)->holds != HOLDS_DEVICES) {
+        settle_proved(d, s);
         /* Only rows of attempts that are over. */
         CHECK(!ends.main && !ends.failing && !ends.fenced);
     } else if (ends.main) {
         finish(d, s, &ends.main_end);
-    } else if (ends.fenced) {
-        cut_off(d, s, &ends.fenced_end);
     } else if (ends.unborn && s->state < SESSION_RUNNING) {
         bool said = !ends.unborn_end.fatal && !ends.unborn_end.vanished;
         if (said) blame_node(d, s, ends.unborn_node);
         transition_start_failed(d, s, &ends.unborn_end);
     } else if (ends.failing && (s->stop_on_member || ends.failing_member == 0)) {
         finish(d, s, &ends.failing_end);
+    } else if (ends.fenced) { /* what failed by itself counts more */
+        cut_off(d, s, &ends.fenced_end);
     } else {
         advance(d, s);
     }

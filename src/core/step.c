@@ -50,6 +50,7 @@ static const char *const HISTORY_NAMES[] = {
     [HISTORY_SILENCE_ACCEPTED] = "silence.accepted",
     [HISTORY_NODE_FENCED] = "node.fenced",
     [HISTORY_DEVICE] = "device.changed",
+    [HISTORY_NODE_DRAIN] = "node.drain",
     [HISTORY_UPDATED] = "session.updated",
 };
 _Static_assert(ARRAY_LEN(HISTORY_NAMES) == HISTORY_KINDS, "one name a kind");

@@ -86,7 +86,13 @@ struct event_reserve {
 struct event_unreserve { uint32_t reservation; };
 struct event_fenced { uint32_t node; int64_t heard_ms; /* as it was when the command began */ };
 struct event_device { uint32_t node, index; enum device_order order; char why[40]; };
-struct event_cordon { uint32_t node; bool on; };
+struct event_cordon {
+    uint32_t node;
+    bool on;
+    bool drain;          /* on: it is to become empty ... */
+    int64_t deadline_ms; /* ... after so long at the latest; 0: whenever they end */
+    char reason[96];
+};
 struct event_forget { uint32_t node; bool force; /* although it is heard and holds something */ };
 
 struct event {
@@ -156,7 +162,7 @@ enum history_what {
     HISTORY_NODE_JOINED, HISTORY_NODE_UNREACHABLE, HISTORY_NODE_BACK, HISTORY_NODE_CORDON,
     HISTORY_NODE_QUARANTINED, HISTORY_NODE_FORGOTTEN, HISTORY_GROUP, HISTORY_UPDATED,
     HISTORY_ACCOUNT, HISTORY_RESERVED, HISTORY_UNRESERVED, HISTORY_SILENCE_ACCEPTED,
-    HISTORY_NODE_FENCED, HISTORY_DEVICE, HISTORY_KINDS
+    HISTORY_NODE_FENCED, HISTORY_DEVICE, HISTORY_NODE_DRAIN, HISTORY_KINDS
 };
 const char *history_name(enum history_what w); /* "session.state", ... */
 

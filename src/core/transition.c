@@ -26,6 +26,7 @@ void transition(struct draft *d, struct session *s, enum session_state to, const
         s->not_before_ms = 0;
         s->blocked_ms = 0;
     }
+    if (before == SESSION_PENDING) s->unproved = false;
     if (before == SESSION_RESERVED) vacate_remove(w, s->id);
     usage_moved(w, s, before, to);
     s->state = to;
@@ -201,9 +202,22 @@ void transition_finish(struct draft *d, struct session *s, enum session_outcome 
     if (s->requeue) transition_try_end(d, s); /* at once when nothing is left */
 }
 
+/* Members that were told to run may do so at any moment.  On a node that is heard they end at
+ * once; on one that is not, nobody knows. */
+static bool may_run_on(const struct world *w, const struct session *s)
+{
+    if (s->members > 1 && s->state < SESSION_READY) return false; /* held at the barrier */
+    for (struct alloc *a = world_allocs_of_session(w, s); a; a = world_next_of_session(w, a)) {
+        const struct node *n = world_node(w, a->node);
+        if (!a->revoked && (s->fence_ms > 0 || !n->heard || n->unreachable)) return true;
+    }
+    return false;
+}
+
 void transition_revoke(struct draft *d, struct session *s, const char *text)
 {
     CHECK(session_row(s->state)->holds == HOLDS_DEVICES);
+    s->unproved = may_run_on(d->w, s);
     for (struct alloc *a = world_allocs_of_session(d->w, s); a;
          a = world_next_of_session(d->w, a)) {
         if (a->revoked) continue;

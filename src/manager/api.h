@@ -89,6 +89,7 @@ void api_queue_list(struct api_call *c);
 void api_node_list(struct api_call *c);
 void api_node_show(struct api_call *c);
 void api_node_cordon(struct api_call *c);
+void api_node_drain(struct api_call *c);
 void api_node_uncordon(struct api_call *c);
 void api_node_forget(struct api_call *c);
 void api_silence_accept(struct api_call *c);

@@ -70,21 +70,27 @@ void api_node_show(struct api_call *c)
     if (n) show(c, n);
 }
 
-static void cordon(struct api_call *c, bool on)
+static void cordon(struct api_call *c, bool on, bool drain)
 {
     if (!no_query(c) || !api_accepting(c)) return;
     const struct node *n = node_of(c);
     if (!n) return;
+    struct cordon_request rq;
+    wire_init(&wire_cordon_request, &rq);
+    if (on && c->req->body.n > 0 && !api_body(c, &wire_cordon_request, &rq)) return;
     uint32_t id = n->id;
     struct event ev = {.kind = EVENT_NODE_CORDON, .actor = c->user};
-    ev.u.cordon = (struct event_cordon){id, on};
+    ev.u.cordon = (struct event_cordon){.node = id, .on = on, .drain = drain,
+                                        .deadline_ms = drain ? rq.deadline_ms : 0};
+    TEXT_CLIP(ev.u.cordon.reason, str_of(rq.reason));
     const struct effects *e = turns_step(c->m->turns, &ev);
     if (e->verdict != VERDICT_OK) answer_verdict(c->m, c->req, e);
     else show(c, world_node(turns_world(c->m->turns), id));
 }
 
-void api_node_cordon(struct api_call *c) { cordon(c, true); }
-void api_node_uncordon(struct api_call *c) { cordon(c, false); }
+void api_node_cordon(struct api_call *c) { cordon(c, true, false); }
+void api_node_drain(struct api_call *c) { cordon(c, true, true); }
+void api_node_uncordon(struct api_call *c) { cordon(c, false, false); }
 
 void api_node_forget(struct api_call *c)
 {

@@ -44,6 +44,8 @@ const struct route routes[] = {
      api_node_use, "What its containers and devices use."},
     {HTTP_POST, "/api/v1/nodes/{id}/cordon", P, GATE_TOKEN, OBJECT_NODE, ACTION_UPDATE, true,
      api_node_cordon, "Place nothing new on it."},
+    {HTTP_POST, "/api/v1/nodes/{id}/drain", P, GATE_TOKEN, OBJECT_NODE, ACTION_UPDATE, true,
+     api_node_drain, "Let it become empty, by a date if there is one."},
     {HTTP_POST, "/api/v1/nodes/{id}/uncordon", P, GATE_TOKEN, OBJECT_NODE, ACTION_UPDATE, true,
      api_node_uncordon, "Place work on it again."},
     {HTTP_POST, "/api/v1/nodes/{id}/device", P, GATE_TOKEN, OBJECT_NODE, ACTION_UPDATE, true,

@@ -197,6 +197,7 @@ static const char *node_state(const struct node *n)
     if (!n->heard) return "unheard";
     if (n->unreachable) return "unreachable";
     if (n->quarantined) return "quarantined";
+    if (n->draining) return n->first_alloc == MAP_NONE ? "drained" : "draining";
     return n->cordoned ? "cordoned" : "ready";
 }
 
@@ -256,6 +257,12 @@ void view_node(const struct manager *m, uint32_t user, const struct node *n,
     TEXT_CLIP(ret->group, str_of(g ? g->name : ""));
     TEXT_CLIP(ret->state, str_of(node_state(n)));
     ret->cordoned = n->cordoned;
+    TEXT_CLIP(ret->cordon_reason, str_of(n->cordon_reason));
+    const struct user *by = n->cordon_by ? world_user(w, n->cordon_by) : NULL;
+    TEXT_CLIP(ret->cordoned_by, str_of(by ? by->name : ""));
+    if (n->cordoned) wire_time_format(n->cordon_wall_ms, ret->cordoned_at);
+    int64_t drain_in_ms = n->drain_ms - turns_core_ms(m->turns);
+    if (n->drain_ms > 0) ret->drain_in_ms = drain_in_ms > 1 ? drain_in_ms : 1;
     ret->unreachable = n->unreachable;
     view_slots(&n->capacity, &ret->capacity);
     view_slots(&n->used, &ret->used);

@@ -106,6 +106,7 @@ static void make_job(struct cluster *c, uint64_t key)
         j->hang = below(c, 2) == 0 ? HANG_PREPARING : HANG_STARTING;
     j->least_grace_ms = s->grace_ms;
     j->ignores_term = below(c, 5) == 0;
+    if (c->fencing && below(c, 2) == 0) s->fence_ms = -1;
 }
 
 static void next_fault(struct cluster *c)
@@ -130,6 +131,7 @@ static void set_up(struct cluster *c)
         .scope = SCOPE_USER,
         .order = (enum preempt_order)(1 + below(c, PREEMPT_ORDERS - 1)),
         .min_runtime_ms = (int64_t)below(c, 3) * 5000};
+    if (c->fencing) g->fence_ms = GROUP_FENCE_MIN_MS + (int64_t)below(c, 20000);
     c->n_machines = 1 + (uint32_t)below(c, 5);
     for (uint32_t i = 0; i < c->n_machines; i++) {
         struct slots capacity = {{(int64_t)(2 + below(c, 7)) * 1000,
@@ -284,9 +286,40 @@ static void hermit(struct cluster *c)
     c->hermit = NULL;
 }
 
+/* Long enough for containers to end by themselves, and for others to take their place. */
+static void fence_fault(struct cluster *c, struct machine *m)
+{
+    int64_t ms = (int64_t)below(c, 180000);
+    switch (below(c, 4)) {
+    case 0:
+        cluster_say(c, "n%u falls asleep", m->index + 1);
+        if (m->burnt || m == c->hermit) break;
+        m->asleep_until_ms = c->post.now_ms + ms;
+        c->result->sleeps++;
+        break;
+    case 1:
+        cluster_say(c, "leader falls asleep");
+        leader_sleep(c, ms / 2);
+        c->result->sleeps++;
+        break;
+    case 2:
+        cluster_send(c, (struct letter){.kind = LETTER_ACCEPT});
+        break;
+    default:
+        cluster_say(c, "n%u cut off for long", m->index + 1);
+        if (m != c->hermit) m->cut_until_ms = c->post.now_ms + ms;
+        break;
+    }
+}
+
 static void fault(struct cluster *c)
 {
     struct machine *m = &c->machines[below(c, c->n_machines)];
+    if (c->fencing && below(c, 3) == 0) {
+        fence_fault(c, m);
+        next_fault(c);
+        return;
+    }
     switch (below(c, 10)) {
     case 0: case 1:
         cluster_say(c, c->leader.up ? "leader killed" : "leader starts");
@@ -353,13 +386,28 @@ static void deliver(struct cluster *c, const struct letter *l)
         if (c->chaos) fault(c);
         return;
     case LETTER_SUBMIT: case LETTER_STOP: case LETTER_SIGNAL: case LETTER_JOIN: case LETTER_SYNC:
-    case LETTER_FORGET: case LETTER_CORDON:
+    case LETTER_FORGET: case LETTER_CORDON: case LETTER_ACCEPT:
     case LETTER_TIMER_LEADER: case LETTER_TIMER_HELD: case LETTER_COMMITTED:
         leader_letter(c, l);
         return;
     case LETTER_KINDS:
     default: UNREACHABLE();
     }
+}
+
+/* What comes to somebody who stands still waits until that is over. */
+static bool sleeps(struct cluster *c, const struct letter *l)
+{
+    int64_t until_ms = 0;
+    bool of_machine = l->kind == LETTER_TIMER_AGENT || l->kind == LETTER_TIMER_BOX ||
+                      l->kind == LETTER_ANSWER;
+    bool of_nobody = l->kind == LETTER_ACK || l->kind == LETTER_TIMER_CLIENT ||
+                     l->kind == LETTER_TIMER_CHAOS || l->kind == LETTER_TIMER_HERMIT;
+    if (of_machine) until_ms = c->machines[l->machine].asleep_until_ms;
+    else if (!of_nobody) until_ms = c->leader.asleep_until_ms;
+    if (until_ms <= c->post.now_ms) return false;
+    post_timer(&c->post, *l, until_ms - c->post.now_ms);
+    return true;
 }
 
 static void mix(struct sim_result *r, uint64_t v)
@@ -406,11 +454,13 @@ void sim_run(const struct sim_options *options, struct sim_result *ret)
     ret->hash = UINT64_C(0xcbf29ce484222325);
     c->options = options;
     c->result = ret;
+    c->fencing = options->seed % 3 == 1; /* the other histories are as they always were */
     set_up(c);
     int64_t quiet_from_ms = c->hermit ? HERMIT_MS : CHAOS_MS;
     struct letter l;
     while (ret->ok && post_next(&c->post, &l)) {
         if (c->chaos && c->post.now_ms >= CHAOS_MS) heal(c);
+        if (sleeps(c, &l)) continue;
         mix(ret, (uint64_t)c->post.now_ms);
         mix(ret, ((uint64_t)l.kind << 32) ^ l.session ^ ((uint64_t)l.machine << 24) ^ l.n);
         deliver(c, &l);

@@ -22,6 +22,8 @@ struct sim_result {
     uint64_t leader_kills, agent_kills, reboots, forgotten, hermits;
     uint64_t sessions, succeeded, failed, cancelled, timed_out, lost_sessions;
     uint64_t evictions, preempted;
+    uint64_t fenced, sleeps, released; /* containers that ended for silence; machines and leaders
+                                          that slept; rows released for silence */
 };
 
 struct told { /* by a report about a current row, before its step */
@@ -40,6 +42,7 @@ struct cluster {
     struct machine machines[LEADER_MACHINES_MAX];
     VEC(struct job) jobs; /* fixed after the start: machines point into it */
     bool chaos;           /* faults happen */
+    bool fencing;         /* some jobs are to run again when their machine is cut off */
     struct machine *hermit; /* silent for more than a day; NULL: nobody is */
     VEC(struct told) told; /* oracle: what the report at hand says of sessions */
     struct place scratch;        /* oracle */

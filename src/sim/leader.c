@@ -117,7 +117,7 @@ static void answer(struct cluster *c, uint32_t machine)
     p->held = p->due = false;
     const struct snapshot *s = &l->published[machine];
     struct letter out = {.kind = LETTER_ANSWER, .machine = machine, .epoch = p->epoch,
-                         .turn = l->durable, .n = s->n};
+                         .turn = l->durable, .n = s->n, .sent_ms = p->sent_ms};
     out.wishes = mem_array(s->n + 1, sizeof(*out.wishes));
     if (s->n > 0) memcpy(out.wishes, s->wishes, s->n * sizeof(*out.wishes));
     cluster_send(c, out);
@@ -289,8 +289,17 @@ void leader_start(struct cluster *c)
     CHECK(!l->up);
     l->up = true;
     l->life++;
+    l->asleep_until_ms = 0;
     load(c);
     begin(c);
+}
+
+void leader_sleep(struct cluster *c, int64_t ms)
+{
+    struct leader *l = &c->leader;
+    if (!l->up || l->asleep_until_ms > c->post.now_ms) return;
+    l->asleep_until_ms = c->post.now_ms + ms;
+    l->started_ms += ms;
 }
 
 void leader_kill(struct cluster *c)
@@ -362,7 +371,8 @@ static void on_sync(struct cluster *c, const struct letter *letter)
     bool echo = p->epoch > letter->epoch || (p->epoch == letter->epoch && p->seq > letter->seq);
     if (p->held && echo) return;
     *p = (struct held_poll){.held = true, .epoch = letter->epoch, .seq = letter->seq,
-                            .turn = l->durable + l->busy + (l->open.turn.changes.n > 0)};
+                            .turn = l->durable + l->busy + (l->open.turn.changes.n > 0),
+                            .sent_ms = letter->sent_ms};
     /* What the agent does not know yet is sent at once, else the poll is held. */
     bool news = l->published[letter->machine].n > 0 && letter->turn < l->durable;
     post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_HELD, .machine = letter->machine,
@@ -374,13 +384,18 @@ static void on_operator(struct cluster *c, const struct letter *letter)
 {
     const struct node *n = leader_node(&c->leader, letter->machine);
     struct event ev = {.kind = EVENT_NODE_FORGET};
+    if (letter->kind == LETTER_ACCEPT) {
+        ev.kind = EVENT_SILENCE_ACCEPT;
+        feed(c, &ev);
+        return;
+    }
     if (!n) return;
     if (letter->kind == LETTER_FORGET) {
         ev.u.forget = (struct event_forget){n->id, true};
         VEC_EACH(b, &c->machines[letter->machine].boxes) b->disowned = true;
     } else {
         ev.kind = EVENT_NODE_CORDON;
-        ev.u.cordon = (struct event_cordon){n->id, letter->n != 0};
+        ev.u.cordon = (struct event_cordon){.node = n->id, .on = letter->n != 0};
     }
     feed(c, &ev);
 }
@@ -404,7 +419,7 @@ void leader_letter(struct cluster *c, const struct letter *letter)
         feed(c, &ev);
         break;
     case LETTER_JOIN: case LETTER_SYNC: on_sync(c, letter); break;
-    case LETTER_FORGET: case LETTER_CORDON: on_operator(c, letter); break;
+    case LETTER_FORGET: case LETTER_CORDON: case LETTER_ACCEPT: on_operator(c, letter); break;
     case LETTER_TIMER_LEADER:
         if (letter->life != l->life) return;
         l->timer_ms = 0;

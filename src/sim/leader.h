@@ -22,6 +22,7 @@ struct pending_turn {
 struct held_poll { /* the last sync of a machine that has not been answered */
     bool held, due; /* due: to be answered as soon as `turn` is stored */
     uint64_t epoch, seq, turn;
+    int64_t sent_ms;
 };
 
 struct heard { /* of a machine, by this life of the leader */
@@ -36,6 +37,7 @@ struct leader {
     bool up;
     uint32_t life;
     struct world *w;
+    int64_t asleep_until_ms; /* its clock stands still */
     int64_t core_base, started_ms; /* core time = base + time since the start */
     struct pending_turn open, committing;
     bool busy; /* a commit is under way */
@@ -54,6 +56,7 @@ struct cluster;
 void leader_init(struct leader *l);
 void leader_done(struct leader *l);
 void leader_start(struct cluster *c);
+void leader_sleep(struct cluster *c, int64_t ms);
 void leader_kill(struct cluster *c); /* a commit under way may or may not take */
 void leader_letter(struct cluster *c, const struct letter *letter);
 uint32_t leader_machine(const struct node *n); /* whose node it is */

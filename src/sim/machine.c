@@ -76,6 +76,42 @@ static void box_end(struct cluster *c, struct box *b, int32_t code, int32_t sign
     if (b->ref.member == 0 && (code != 0 || signal != 0)) job->main_bad = true;
 }
 
+static bool fence_over(const struct cluster *c, const struct machine *m, const struct box *b)
+{
+    return b->fence_ms > 0 && c->post.now_ms >= m->pulse_ms + b->fence_ms;
+}
+
+bool machine_frozen(const struct cluster *c, const struct machine *m, const struct box *b)
+{
+    return m->asleep_until_ms > c->post.now_ms && fence_over(c, m, b);
+}
+
+/* Its process 1 has looked at the clock. */
+static void box_fence(struct cluster *c, struct box *b)
+{
+    CHECK(b->fence_ms > 0);
+    b->phase = b->ran ? MEMBER_EXITED : MEMBER_FAILED;
+    b->end = (struct member_end){.exit_code = -1, .fenced = true};
+    b->next_ms = 0;
+    c->result->fenced++;
+}
+
+/* One timer a machine, for the first of its containers that may be due. */
+static void fence_arm(struct cluster *c, struct machine *m)
+{
+    int64_t due_ms = INT64_MAX;
+    VEC_EACH(b, &m->boxes) {
+        if (b->fence_ms == 0 || b->phase < MEMBER_STARTING || !box_alive(b)) continue;
+        int64_t at_ms = m->pulse_ms + b->fence_ms;
+        if (at_ms < due_ms) due_ms = at_ms;
+    }
+    if (due_ms == INT64_MAX || m->fence_timer_ms > c->post.now_ms) return;
+    if (due_ms <= c->post.now_ms) due_ms = c->post.now_ms + 1;
+    m->fence_timer_ms = due_ms;
+    post_timer(&c->post, (struct letter){.kind = LETTER_TIMER_BOX, .machine = m->index},
+               due_ms - c->post.now_ms);
+}
+
 static struct claim claim_of(const struct slots *slots, uint32_t devices)
 {
     return (struct claim){slots->v[SLOT_CPU], slots->v[SLOT_MEM], devices};
@@ -126,7 +162,8 @@ static void box_create(struct cluster *c, struct machine *m, const struct wish *
     if (waits) VEC_REMOVE(&m->waiting, at);
     VEC_PUSH(&m->made, wish->want.ref);
     struct box b = {.ref = wish->want.ref, .phase = MEMBER_PREPARING, .job = job,
-                    .slots = wish->slots, .devices = wish->devices};
+                    .slots = wish->slots, .devices = wish->devices,
+                    .fence_ms = job->spec.fence_ms ? c->disk.groups.v[0].fence_ms : 0};
     oracle_made(c, &b);
     at = box_find(m, b.ref);
     VEC_INSERT(&m->boxes, at, b);
@@ -187,6 +224,10 @@ static void box_tick(struct cluster *c, struct machine *m, struct box *b)
         if (b->go) box_go(c, m, b);
         return;
     case MEMBER_STARTING:
+        if (fence_over(c, m, b)) {
+            box_fence(c, b);
+            return;
+        }
         b->phase = MEMBER_RUNNING;
         b->ran = true;
         oracle_ran(c, b);
@@ -208,14 +249,17 @@ void machine_boxes_tick(struct cluster *c, struct machine *m)
     bool changed = false;
     for (uint32_t i = 0; i < m->boxes.n; i++) {
         struct box *b = &m->boxes.v[i];
-        if (b->next_ms == 0 || b->next_ms > c->post.now_ms) continue;
-        box_tick(c, m, b);
+        bool fenced = b->phase >= MEMBER_STARTING && box_alive(b) && fence_over(c, m, b);
+        if (!fenced && (b->next_ms == 0 || b->next_ms > c->post.now_ms)) continue;
+        if (fenced) box_fence(c, b);
+        else box_tick(c, m, b);
         say_box(c, m, b);
         changed = true;
     }
     for (uint32_t i = m->boxes.n; i-- > 0;) {
         if (m->boxes.v[i].removing && !box_alive(&m->boxes.v[i])) VEC_REMOVE(&m->boxes, i);
     }
+    fence_arm(c, m);
     if (changed) machine_beat(c, m);
 }
 
@@ -240,6 +284,7 @@ void machine_kill_agent(struct machine *m) { m->agent_up = false; }
 void machine_reboot(struct cluster *c, struct machine *m)
 {
     m->agent_up = false;
+    m->asleep_until_ms = 0;
     m->boot++;
     VEC_EACH(b, &m->boxes) {
         if (box_alive(b)) box_end(c, b, -1, 0);
@@ -280,7 +325,8 @@ static struct member_report waits(struct member_ref ref)
 void machine_beat(struct cluster *c, struct machine *m)
 {
     if (!m->agent_up) return;
-    struct letter l = {.machine = m->index, .epoch = m->epoch, .seq = ++m->seq, .turn = m->turn,
+    struct letter l = {.machine = m->index, .sent_ms = c->post.now_ms,
+                       .epoch = m->epoch, .seq = ++m->seq, .turn = m->turn,
                        .kind = m->joined ? LETTER_SYNC : LETTER_JOIN};
     l.members = mem_array(m->boxes.n + m->waiting.n + 1, sizeof(*l.members));
     uint32_t at = 0;
@@ -352,6 +398,7 @@ static void keep_waiting(struct machine *m, struct member_want *want, uint32_t n
 void machine_answer(struct cluster *c, struct machine *m, const struct letter *l)
 {
     if (!m->agent_up || l->epoch != m->epoch) return; /* the connection died with that agent */
+    if (l->sent_ms > m->pulse_ms) m->pulse_ms = l->sent_ms;
     if (l->turn < m->turn) return;                    /* overtaken by a newer answer */
     m->joined = true;
     m->turn = l->turn;

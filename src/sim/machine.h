@@ -43,6 +43,7 @@ struct box { /* one container, real as far as this world goes */
     const struct job *job;
     bool go, removing, ran;
     bool disowned; /* its node was given up for lost, and is not */
+    int64_t fence_ms; /* ends when its agent was not answered for so long; 0: never */
     int64_t next_ms; /* when `phase` moves on by itself; 0: never */
     uint32_t signal_done;
     struct member_end end;
@@ -54,6 +55,9 @@ struct machine {
     uint32_t n_devices, boot;
     VEC(struct box) boxes; /* sorted by ref; on disk and in the kernel */
     uint64_t epoch;        /* on disk */
+    int64_t pulse_ms;      /* on disk: when the last beat that was answered left */
+    int64_t fence_timer_ms;  /* the instant for which a timer is under way */
+    int64_t asleep_until_ms; /* all of it stands still until then */
     /* The agent's memory; gone with it. */
     bool burnt; /* on disk and in fact: it never comes back */
     bool agent_up, joined;
@@ -78,6 +82,8 @@ void machine_vanish(struct cluster *c, struct machine *m, uint32_t at);
 void machine_beat(struct cluster *c, struct machine *m);
 void machine_answer(struct cluster *c, struct machine *m, const struct letter *l);
 void machine_boxes_tick(struct cluster *c, struct machine *m);
+/* It stands still, and would have ended by itself if it did not. */
+bool machine_frozen(const struct cluster *c, const struct machine *m, const struct box *b);
 bool box_alive(const struct box *b); /* uses CPU, memory, devices */
 
 #endif

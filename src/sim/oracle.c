@@ -174,8 +174,10 @@ void oracle_before_report(struct cluster *c, const struct event_report *e)
         if (a->revoked || !s || (s->deadline_ms > 0 && s->deadline_ms <= now_ms)) continue;
         bool ran = a->phase == MEMBER_STARTING || a->phase == MEMBER_RUNNING; /* perhaps */
         if (m && m->phase == MEMBER_FAILED) ran = false; /* proved */
+        bool fenced = m && m->end.fenced && s->fence_ms > 0; /* it asked to run anew */
+        if (fenced) ran = false;
         if (s->requeue) ran = false; /* it makes room, and is to run anew */
-        bool unborn = m && m->phase == MEMBER_FAILED && s->state < SESSION_RUNNING;
+        bool unborn = !fenced && m && m->phase == MEMBER_FAILED && s->state < SESSION_RUNNING;
         bool failed = m && m->phase == MEMBER_EXITED && m->end.exit_code > 0;
         VEC_PUSH(&c->told, ((struct told){
             .ref = a->ref, .failed_starts = s->failed_starts,
@@ -276,8 +278,25 @@ void oracle_made(struct cluster *c, const struct box *b)
         cluster_broken(c, "s%llu is made again after it ran", (unsigned long long)b->ref.session);
 }
 
+/* No two attempts at once: not even where nobody hears of it.  A machine that stands still
+ * beyond its fence is the one exception: nothing there can look at a clock. */
+static void runs_once(struct cluster *c, const struct box *b)
+{
+    for (uint32_t i = 0; i < c->n_machines; i++) {
+        const struct machine *m = &c->machines[i];
+        VEC_EACH(o, &m->boxes) {
+            bool other = o->ref.session == b->ref.session && o->ref.attempt != b->ref.attempt;
+            if (!other || !o->ran || !box_alive(o) || o->disowned || b->disowned) continue;
+            if (machine_frozen(c, m, o)) continue;
+            cluster_broken(c, "s%llu runs in attempts %u and %u at once",
+                           (unsigned long long)b->ref.session, o->ref.attempt, b->ref.attempt);
+        }
+    }
+}
+
 void oracle_ran(struct cluster *c, const struct box *b)
 {
+    runs_once(c, b);
     struct job *job = cluster_job(c, b->job);
     if (b->ref.attempt < job->ran_attempt) return;
     if (b->ref.attempt > job->ran_attempt) job->ran = 0;
@@ -307,8 +326,25 @@ static void starts_are_counted(struct cluster *c, const struct session *s)
         cluster_broken(c, "s%llu is given more time to start", (unsigned long long)s->id);
 }
 
+/* What is released without a word of its node had asked for that, and is not given up
+ * before its containers can have ended. */
+static void released_rightly(struct cluster *c)
+{
+    VEC_EACH(ch, &c->leader.effects.changes) {
+        const struct alloc_row *r = &ch->u.alloc_row;
+        if (ch->kind != CHANGE_ALLOC_GONE || !r->end.fenced) continue;
+        const struct job *job = cluster_job_of(c, r->alloc.ref.session);
+        const struct node *n = world_node(c->leader.w, r->alloc.node);
+        if (job && job->spec.fence_ms == 0)
+            cluster_broken(c, "s%llu is ended for silence and did not ask for it",
+                           (unsigned long long)r->alloc.ref.session);
+        if (n && n->unreachable) c->result->released++;
+    }
+}
+
 void oracle_step(struct cluster *c)
 {
+    released_rightly(c);
     oracle_world(c);
     machines_hold(c);
     nodes_are_known(c);
@@ -355,6 +391,8 @@ static void end_is_true(struct cluster *c, const struct session *s)
     if (s->outcome == OUTCOME_LOST) return; /* the only end without proof */
     for (uint32_t i = 0; i < c->n_machines; i++) {
         VEC_EACH(b, &c->machines[i].boxes) {
+            if (b->fence_ms > 0 && !b->ran) continue; /* it is made, and can never begin */
+            if (machine_frozen(c, &c->machines[i], b)) continue;
             if (b->ref.session == s->id && box_alive(b) && !b->disowned)
                 cluster_broken(c, "s%llu ended but lives on n%u", id, i + 1);
         }

@@ -14,6 +14,7 @@ enum letter_kind {
     LETTER_STOP,       /* client to leader: session, grace_ms */
     LETTER_SIGNAL,
     LETTER_FORGET,     /* operator to leader: machine */
+    LETTER_ACCEPT,     /* operator to leader: who is silent is down */
     LETTER_CORDON,     /* operator to leader: machine, n: on or off */
     LETTER_JOIN,       /* agent to leader */
     LETTER_SYNC,       /* agent to leader: full list */
@@ -44,6 +45,7 @@ struct letter {
     struct wish *wishes;           /* ANSWER, owned */
     uint32_t n;
     int64_t grace_ms;
+    int64_t sent_ms;  /* SYNC; ANSWER: of the one that it answers */
 };
 
 #define POST_LATE_MS 30000 /* no letter is later */

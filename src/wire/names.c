@@ -104,6 +104,7 @@ const struct wire_name names_history[] = {
     {HISTORY_SILENCE_ACCEPTED, "silence.accepted"},
     {HISTORY_NODE_FENCED, "node.fenced"},
     {HISTORY_DEVICE, "device.changed"},
+    {HISTORY_NODE_DRAIN, "node.drain"},
     END,
 };
 const struct wire_name names_device_health[] = {

@@ -356,6 +356,16 @@ const struct wire_table wire_device_request =
 const struct wire_table wire_forget_request =
     WIRE_TABLE("forget", struct forget_request, forget_fields);
 
+static const struct wire_field cordon_fields[] = {
+    WIRE_F_TEXT(struct cordon_request, reason, "reason", .flags = WIRE_OMIT,
+                .doc = "Why, for whoever looks."),
+    WIRE_F_I64(struct cordon_request, deadline_ms, "deadline_ms", .alias = "deadline",
+               .flags = WIRE_OMIT | WIRE_DURATION, .min = 0, .max = YEARS_MS,
+               .doc = "drain: who is still there after so long is stopped; 0: nobody is."),
+};
+const struct wire_table wire_cordon_request =
+    WIRE_TABLE("cordon", struct cordon_request, cordon_fields);
+
 static const struct wire_field silence_fields[] = {
     WIRE_F_U32(struct silence_answer, accepted, "accepted",
                .doc = "Silent nodes that are taken to be down."),

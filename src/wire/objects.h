@@ -86,6 +86,7 @@ extern const struct wire_table wire_update_request;
 bool wire_dependency_parse(struct str text, struct str *ret_session, enum depend_on *ret_on);
 
 struct forget_request { bool force; };
+struct cordon_request { char reason[96]; int64_t deadline_ms; /* of a drain; 0: none */ };
 struct silence_answer { uint32_t accepted; /* nodes */ };
 struct device_request { char device[48]; enum device_order order; char why[40]; };
 struct stop_request { int64_t grace_ms; };  /* -1: the session's own */
@@ -112,7 +113,7 @@ struct group_request { /* PUT: what is absent stays as it is (0 / -1) */
     struct wire_texts projects; /* n 0: absent; "*" alone: everybody */
 };
 extern const struct wire_table wire_silence_answer, wire_forget_request, wire_device_request,
-    wire_stop_request, wire_signal_request, wire_ticket_request, wire_ticket_answer,
+    wire_cordon_request, wire_stop_request, wire_signal_request, wire_ticket_request, wire_ticket_answer,
     wire_group_request;
 /* "INT", "SIGINT", "int", "2" -> 2.  False: no signal that may be sent (1..31). */
 bool signal_parse(struct str s, int32_t *ret);
@@ -168,6 +169,8 @@ struct node_view {
     char name[NODE_NAME_MAX + 1], group[64];
     char state[16];              /* "ready", "cordoned", "quarantined", "unreachable", "unheard" */
     bool cordoned, unreachable, quarantined;
+    char cordon_reason[96], cordoned_by[64], cordoned_at[WIRE_TIME_TEXT];
+    int64_t drain_in_ms;         /* until who is still there has to go; 0: not */
     char labels[256], arch[16];
     struct wire_texts failed_by; /* sessions in a row that failed to start there */
     struct slots_view capacity, used;

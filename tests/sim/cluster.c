@@ -35,6 +35,9 @@ static void add(struct sim_result *sum, const struct sim_result *r)
     sum->cancelled += r->cancelled;
     sum->evictions += r->evictions;
     sum->preempted += r->preempted;
+    sum->fenced += r->fenced;
+    sum->sleeps += r->sleeps;
+    sum->released += r->released;
     sum->lost_sessions += r->lost_sessions;
 }
 
@@ -55,6 +58,10 @@ static void print_sum(const struct sim_result *s)
            (unsigned long long)s->doubled, (unsigned long long)s->leader_kills,
            (unsigned long long)s->agent_kills, (unsigned long long)s->reboots,
            (unsigned long long)s->forgotten, (unsigned long long)s->hermits);
+    printf("%llu times somebody slept, %llu containers ended for silence, %llu rows released "
+           "for it\n",
+           (unsigned long long)s->sleeps, (unsigned long long)s->fenced,
+           (unsigned long long)s->released);
 }
 
 static uint64_t number(const char *text)

@@ -95,7 +95,11 @@ static void dump_node(const struct node *n, struct strbuf *out)
     put_text(out, "labels", n->labels);
     put_text(out, "arch", n->arch);
     if (n->links[0]) put_text(out, "links", n->links);
-    strbuf_fmt(out, " quarantined=%d accepted=%d", n->quarantined, n->silence_accepted);
+    strbuf_fmt(out, " quarantined=%d accepted=%d draining=%d by=%u", n->quarantined,
+               n->silence_accepted, n->draining, n->cordon_by);
+    put_text(out, "reason", n->cordon_reason);
+    put_ms(out, "drain", n->drain_ms);
+    put_ms(out, "cordon_wall", n->cordon_wall_ms);
     for (uint32_t i = 0; i < n->failed_row; i++) {
         strbuf_fmt(out, " failed_by=%llu", (unsigned long long)n->failed_by[i].session);
     }
@@ -118,8 +122,8 @@ static void dump_node(const struct node *n, struct strbuf *out)
 static void dump_wishes(const struct session *s, struct strbuf *out)
 {
     const struct constraint *c = &s->where;
-    strbuf_fmt(out, " lowered=%d preemptible=%d hold=%d requeue=%d strategy=%d", s->lowered,
-               s->preemptible, s->hold, s->requeue, (int)s->strategy);
+    strbuf_fmt(out, " lowered=%d preemptible=%d hold=%d unproved=%d requeue=%d strategy=%d",
+               s->lowered, s->preemptible, s->hold, s->unproved, s->requeue, (int)s->strategy);
     put_text(out, "models", c->gpu_models);
     put_text(out, "labels", c->labels);
     put_text(out, "arch", c->arch);

@@ -12,7 +12,7 @@
 #define GROUP_LOWER_BY 10
 #define GROUP_PROJECTS_MAX 16
 #define GROUP_FENCE_MS 600000
-#define GROUP_FENCE_MIN_MS 10000
+#define GROUP_FENCE_MIN_MS 30000 /* a call that gets lost takes ten seconds */
 #define GROUP_FENCE_MAX_MS (INT64_C(12) * 60 * 60 * 1000) /* well before its node is lost */
 
 enum on_blocked { /* what a blocked head does to those behind it */

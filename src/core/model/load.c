@@ -118,6 +118,7 @@ static bool session_sane(const struct session *s)
     if (s->kind < KIND_BATCH || s->kind >= SESSION_KINDS || s->outcome >= OUTCOMES) return false;
     if ((s->outcome != OUTCOME_NONE) != (s->state == SESSION_STOPPING)) return false;
     if (s->requeue && s->state != SESSION_STOPPING) return false;
+    if (s->unproved && s->state != SESSION_PENDING) return false;
     if (!times_sane(s) || s->lowered < 0) return false;
     if (s->fence_ms != 0 && s->kind != KIND_BATCH) return false;
     if (s->fence_ms < 0 || s->fence_ms > GROUP_FENCE_MAX_MS) return false;

@@ -53,7 +53,12 @@ struct node {
     char facts[128];      /* notes for people: "seccomp by JSON: slow starts" */
     char labels[256];     /* "disk=ssd,zone=a", sorted by key */
     char arch[16];        /* "x86_64" */
-    bool cordoned;        /* nothing new is placed here */
+    bool cordoned;        /* nothing new is placed here ... */
+    char cordon_reason[96]; /* ... for this reason, in a person's words */
+    uint32_t cordon_by;   /* user; 0: nobody */
+    int64_t cordon_wall_ms;
+    bool draining;        /* and it is to become empty: */
+    int64_t drain_ms;     /* at this core time who is still there has to go; 0: never */
     uint32_t failed_row;  /* sessions in a row that failed to start here ... */
     struct node_failure failed_by[NODE_QUARANTINE_AFTER]; /* ... each once */
     uint32_t order_no;    /* of the last wish for a device; those not carried out yet: */

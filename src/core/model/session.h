@@ -140,6 +140,7 @@ struct session {
     int32_t lowered;     /* by the scheduler: it queues at priority - lowered, not below 0 */
     bool preemptible;
     bool hold;           /* waits until it is released */
+    bool unproved;       /* PENDING: an earlier attempt may still run, on a node that is cut off */
     bool requeue;        /* STOPPING: waits again once all is proved gone, instead of ending */
     bool one_node;       /* all members on one node */
     bool stop_on_member; /* any member's end with failure stops the rest */
@@ -183,7 +184,7 @@ int64_t session_deadline(const struct session *s, enum session_state before, int
  * model/wait.h knows the rest. */
 static inline bool session_waits(const struct session *s, int64_t now_ms)
 {
-    return s->state == SESSION_PENDING && (s->hold || s->n_depends > 0 ||
+    return s->state == SESSION_PENDING && (s->hold || s->unproved || s->n_depends > 0 ||
                                            s->not_before_ms > now_ms || s->start_after_ms > now_ms);
 }
 /* The session that its document is kept under: tasks of an array have one. */

@@ -6,7 +6,8 @@
 
 static const char *const NAMES[] = {
     [WAIT_NONE] = "",       [WAIT_HOLD] = "hold",       [WAIT_DEPENDENCY] = "dependency",
-    [WAIT_START] = "start", [WAIT_BACKOFF] = "backoff", [WAIT_ARRAY] = "array",
+    [WAIT_START] = "start", [WAIT_BACKOFF] = "backoff", [WAIT_PROOF] = "proof",
+    [WAIT_ARRAY] = "array",
 };
 _Static_assert(ARRAY_LEN(NAMES) == WAIT_KINDS, "one name a kind");
 
@@ -115,6 +116,7 @@ enum wait_kind wait_of(const struct world *w, const struct session *s)
     if (s->n_depends > 0) return WAIT_DEPENDENCY;
     if (s->start_after_ms > w->now_ms) return WAIT_START;
     if (s->not_before_ms > w->now_ms) return WAIT_BACKOFF;
+    if (s->unproved) return WAIT_PROOF;
     if (s->array_limit > 0 && wait_array_active(w, s) >= s->array_limit) return WAIT_ARRAY;
     return WAIT_NONE;
 }

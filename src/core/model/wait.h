@@ -13,6 +13,7 @@ enum wait_kind {
     WAIT_DEPENDENCY, /* until others end */
     WAIT_START,      /* until the instant that it asked for */
     WAIT_BACKOFF,    /* after a failed start, or before a restart */
+    WAIT_PROOF,      /* until it is sure that an earlier attempt does not run any more */
     WAIT_ARRAY,      /* as many tasks of its array run as may */
     WAIT_KINDS
 };

@@ -321,6 +321,43 @@ static void revoked_rows_as_well(void **state)
     lab_free(l);
 }
 
+/* AGT5: told to run, then cut off before it said that it does: it may run there, so it does not
+ * run elsewhere before that is sure, whether it asked for a fence or not. */
+static void agt5_an_order_that_may_be_obeyed(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        struct lab *l = lab_new(BLOCKED_STOP);
+        struct session req = fenced_request(1);
+        if (!asked) req.fence_ms = 0;
+        lab_join(l, "n1", 4, 8, 0);
+        uint64_t id = lab_run(l, &req);
+        int64_t heard_ms = l->now_ms;
+        lab_join(l, "n2", 4, 8, 0); /* room elsewhere */
+        pass_to(l, heard_ms + 60000, 1);
+        assert_int_equal(lab_state(l, id), SESSION_PENDING);
+        assert_true(lab_stored(l, id)->unproved);
+        lab_expect_why(l, id, WHY_WAITING,
+                       asked ? "attempt 1 may still run on n1, which is cut off: that ends by "
+                               "itself, and is sure in 10 min; place 1 of 1 in the queue"
+                             : "attempt 1 may still run on n1, which is cut off; place 1 of 1 in "
+                               "the queue");
+        lab_restart(l);
+        lab_tick(l, 1);
+        assert_int_equal(lab_state(l, id), SESSION_PENDING);
+        if (asked) {
+            pass_to(l, l->now_ms + RELEASE, 1);
+        } else {
+            pass_to(l, heard_ms + RELEASE, 1);
+            assert_int_equal(lab_state(l, id), SESSION_PENDING);
+            lab_report(l, 0); /* nothing of it there */
+        }
+        assert_int_equal(lab_stored(l, id)->attempt, 2);
+        assert_false(lab_stored(l, id)->unproved);
+        lab_free(l);
+    }
+}
+
 static void only_batch_may_ask(void **state)
 {
     (void)state;
@@ -368,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_gang_is_one),
         cmocka_unit_test(stopped_meanwhile),
         cmocka_unit_test(revoked_rows_as_well),
+        cmocka_unit_test(agt5_an_order_that_may_be_obeyed),
         cmocka_unit_test(only_batch_may_ask),
         cmocka_unit_test(it_is_said),
     };

@@ -244,7 +244,8 @@ static void random_lives_reload_equal(void **state)
         case 3: ev = rig_stop(some); break;
         case 4: r.now_ms += (int64_t)rng_below(&rng, 40000); break;
         default:
-            ev = (struct event){.kind = EVENT_NODE_CORDON, .u.cordon = {1, rng_below(&rng, 2)}};
+            ev = (struct event){.kind = EVENT_NODE_CORDON, .u.cordon = {
+                                      .node = 1, .on = rng_below(&rng, 2) == 1}};
         }
         OK(&r, rig_step(&r, &ev));
         if (i % 10 == 9) expect_same(&r, name);
