@@ -264,6 +264,21 @@ static void sweep(struct act *a, const struct have *have)
     bodies_sweep_end(a->bodies);
 }
 
+void act_end_orphans(struct act *a, const struct member_ref *refs, uint32_t n)
+{
+    AUTO_FREE struct member_report *list = NULL;
+    if (n == 0) return;
+    uint32_t listed = a->driver.ops->list(a->driver.self, &list);
+    const struct have have = {.v = list, .n = listed};
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at;
+        if (!FIND(&have, refs[i], &at) || !list[at].orphan) continue;
+        log_event(LOG_INFO, "orphan.end", LOG_U("session", refs[i].session),
+                  LOG_U("attempt", refs[i].attempt), LOG_U("member", refs[i].member));
+        a->driver.ops->clean(a->driver.self, refs[i]);
+    }
+}
+
 void act_answered(struct act *a, int64_t sent_boot_ms)
 {
     if (a->driver.ops->answered) a->driver.ops->answered(a->driver.self, sent_boot_ms);

@@ -21,6 +21,8 @@ void act_free(struct act *a); /* NULL is fine; the driver and the bodies stay th
 void act_set_incarnation(struct act *a, const char *incarnation);
 /* What was sent at that instant (CLOCK_BOOTTIME) has been answered. */
 void act_answered(struct act *a, int64_t sent_boot_ms);
+/* Somebody decided: these orphans are ended and removed.  What is none is left alone. */
+void act_end_orphans(struct act *a, const struct member_ref *refs, uint32_t n);
 /* The newest full list; moves its parts out of the answer. */
 void act_apply(struct act *a, struct sync_answer *answer);
 /* The same list once more, and perhaps bodies; CHECKs that there was one. */

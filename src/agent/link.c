@@ -166,6 +166,7 @@ static int take_answer(struct link *s, const struct slot *slot, struct str body,
                   LOG_U("bodies", a.bodies.n));
         rc = take_wishes(s, &a, err);
         if (a.n_orders > 0 && s->o.on_orders) s->o.on_orders(s->o.arg, a.orders, a.n_orders);
+        act_end_orphans(s->o.act, a.orphans_end.v, a.orphans_end.n);
         act_needs(s->o.act, &n_needs);
         if (n_needs > 0) s->dirty = true; /* ask at once */
     }

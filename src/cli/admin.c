@@ -217,6 +217,8 @@ int verb_admin(int argc, char **argv)
         {"project", "ls, add, set: what they work on together", account_project},
         {"domain", "ls, add, set: what holds users and projects", account_domain},
         {"token", "create, ls, revoke: what opens the cluster to a user", account_token},
+        {"orphans", "containers of another store", cluster_orphans},
+        {"orphan", "kill: end one of them", cluster_orphan},
         {"silence", "accept: many machines are silent, and down indeed", cluster_silence},
         {"device", "return or quarantine a GPU of a node", device_order},
         {"snapshot", "the world as JSON, for `rota sim queue`", admin_snapshot},

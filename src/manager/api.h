@@ -92,6 +92,8 @@ void api_node_cordon(struct api_call *c);
 void api_node_drain(struct api_call *c);
 void api_node_uncordon(struct api_call *c);
 void api_node_forget(struct api_call *c);
+void api_orphan_list(struct api_call *c);
+void api_orphan_end(struct api_call *c);
 void api_silence_accept(struct api_call *c);
 void api_node_device(struct api_call *c);
 void api_group_list(struct api_call *c);

@@ -12,6 +12,7 @@
 #include "core/step.h"
 #include "manager/api.h"
 #include "manager/body.h"
+#include "manager/orphan.h"
 #include "manager/use.h"
 #include "net/addr.h"
 #include "wire/objects.h"
@@ -162,6 +163,7 @@ static void answer_one(struct held *h, uint64_t turn)
         body_add(m, rq, &h->list->rq, &sa);
         add_orders(n, &sa);
     }
+    orphan_answer(m, p->name, p->list ? &p->list->rq : NULL, &sa);
     /* Without a node there is nothing to say, and nothing that it should act on. */
     if (n && rq->protocol > SYNC_PROTOCOL_MIN) number_wants(p, rq->wants_no, &sa);
     int64_t gap_ms = (int64_t)(sa.wants.n + rq->members.n) / BEAT_ROWS_A_MS;
@@ -310,6 +312,18 @@ const struct member_report *beat_member(const struct manager *m, struct str node
         else high = mid;
     }
     return NULL;
+}
+
+const struct sync_request *beat_list(const struct manager *m, uint32_t at)
+{
+    const struct said *list = m->beats.peers.v[at]->list;
+    return list ? &list->rq : NULL;
+}
+
+void beat_tell(struct manager *m, struct str node)
+{
+    uint32_t at = map_str_get(&m->beats.by_name, node);
+    if (at != MAP_NONE && m->beats.peers.v[at]->held) answer_soon(m->beats.peers.v[at]);
 }
 
 uint32_t beat_held(const struct manager *m)

@@ -21,6 +21,7 @@
 
 struct manager;
 struct turn_batch;
+struct sync_request;
 struct peer;
 struct use_node;
 struct use_entry;
@@ -48,6 +49,10 @@ const struct use_node *beat_use(const struct manager *m, struct str node);
 /* What the node of that name last said of a member; NULL: nothing. */
 const struct member_report *beat_member(const struct manager *m, struct str node,
                                         struct member_ref ref);
+/* The last full list of a node, by index in `peers`; NULL: none. */
+const struct sync_request *beat_list(const struct manager *m, uint32_t at);
+/* It is to hear something now. */
+void beat_tell(struct manager *m, struct str node);
 uint32_t beat_held(const struct manager *m); /* nodes whose request is held now */
 
 #endif

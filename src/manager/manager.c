@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "base/check.h"
 #include "manager/route.h"
+#include "manager/fencer.h"
 #include "net/addr.h"
 #include "net/notify.h"
 #include "net/tls.h"
@@ -107,6 +108,7 @@ static void on_loaded(void *arg, struct world *w)
 {
     struct manager *m = arg;
     struct err err = {0};
+    w->fence_command = m->cfg.n_fence > 0;
     int rc = auth_load(&m->auth, m->reader, &err);
     if (rc == 0 && !has_admin_token(m, w)) rc = first_token(m, w, &err);
     if (rc != 0) {
@@ -241,6 +243,7 @@ int manager_open(const struct settings *cfg, struct net_loop *loop,
     m->on_end = on_end;
     m->on_end_arg = arg;
     m->calm = net_timer_new(loop, on_calm, m);
+    m->fencer = fencer_new(m);
     doc_cache_init(&m->docs, MANAGER_DOCS_BYTES);
     int rc = make_dir(m->cfg.dir, err);
     if (rc == 0) rc = open_store(m, err);
@@ -277,9 +280,11 @@ void manager_close(struct manager *m)
     turns_free(m->turns);
     net_notify_free(m->notify);
     net_timer_free(m->calm);
+    fencer_free(m->fencer);
     http_server_free(m->people);
     http_server_free(m->agents);
     beat_done(m);
+    orphans_done(m);
     events_done(m);
     watch_lost(m);
     store_reader_close(m->reader);

@@ -14,6 +14,7 @@
 #include "manager/event.h"
 #include "manager/idem.h"
 #include "manager/beat.h"
+#include "manager/orphan.h"
 #include "manager/turn.h"
 #include "manager/watch.h"
 #include "net/http_server.h"
@@ -40,6 +41,8 @@ struct manager {
     struct idem idem;
     struct doc_cache docs;
     struct beats beats;
+    struct orphans orphans;
+    struct fencer *fencer; /* NULL: no fence command */
     struct events events;
     struct watches watches;
     struct http_counts http;

@@ -21,6 +21,7 @@ struct settings_file {
     bool insecure;
     char log_level[8], log_format[8];
     uint32_t admin_uid, admin_gid;
+    struct wire_texts fence_command;
 };
 
 static const struct wire_field settings_fields[] = {
@@ -39,6 +40,9 @@ static const struct wire_field settings_fields[] = {
                 .doc = "allow plain HTTP elsewhere than on loopback"),
     WIRE_F_TEXT(struct settings_file, log_level, "log_level", .doc = "debug, info, warn or error"),
     WIRE_F_TEXT(struct settings_file, log_format, "log_format", .doc = "logfmt or json"),
+    WIRE_F_TEXTS(struct settings_file, fence_command, "fence_command", SETTINGS_ARGS_MAX, 2000,
+                 .doc = "program and arguments, the node comes last: must succeed before what "
+                        "ran on a silent node runs elsewhere"),
     WIRE_F_U32(struct settings_file, admin_uid, "admin_uid", .max = INT32_MAX,
                .doc = "uid that user admin's containers run as, set at the first start"),
     WIRE_F_U32(struct settings_file, admin_gid, "admin_gid", .max = INT32_MAX, .doc = "its gid"),
@@ -76,6 +80,9 @@ int settings_parse(struct settings *c, struct str text, const char *file, struct
     take(c->tls_key, sizeof(c->tls_key), f.tls_key);
     take(c->log_level, sizeof(c->log_level), f.log_level);
     take(c->log_format, sizeof(c->log_format), f.log_format);
+    if (f.fence_command.n > 0) c->n_fence = f.fence_command.n;
+    for (uint32_t i = 0; i < f.fence_command.n; i++)
+        take(c->fence[i], sizeof(c->fence[i]), f.fence_command.v[i]);
     if (f.insecure) c->insecure = true;
     if (f.admin_uid) c->admin_uid = f.admin_uid;
     if (f.admin_gid) c->admin_gid = f.admin_gid;
@@ -140,6 +147,9 @@ int settings_check(struct settings *c, struct err *err)
     if (c->dir[0] != '/')
         return err_set(err, ERR_INVALID, "the directory must be an absolute path, got \"%s\"",
                        c->dir);
+    if (c->n_fence > 0 && c->fence[0][0] != '/')
+        return err_set(err, ERR_INVALID, "fence_command: expected a program's absolute path first, "
+                       "got \"%s\"", c->fence[0]);
     struct net_addr a;
     int rc = net_addr_parse(str_of(c->listen), 0, &a, err);
     if (rc != 0) return err_prefix(err, "listen");

@@ -8,6 +8,7 @@
 
 #define SETTINGS_PATH_MAX 256
 #define SETTINGS_ADDR_MAX 280
+#define SETTINGS_ARGS_MAX 8
 
 struct settings {
     char dir[SETTINGS_PATH_MAX];          /* store, keys, admin token */
@@ -18,6 +19,8 @@ struct settings {
     char tls_cert[SETTINGS_PATH_MAX], tls_key[SETTINGS_PATH_MAX]; /* people's API; "": plain */
     bool insecure;                      /* plain HTTP elsewhere than on loopback */
     char log_level[8], log_format[8];
+    uint32_t n_fence;                   /* program and arguments, without a shell; 0: none */
+    char fence[SETTINGS_ARGS_MAX][SETTINGS_PATH_MAX];
     uint32_t admin_uid, admin_gid;      /* of user "admin" at the first start */
 };
 

@@ -29,6 +29,7 @@ struct stop {
     int64_t grace_ms;
     int64_t pid;         /* of the dev that runs; 0: none */
     int lock;
+    bool purge;
 };
 
 static void pause_ms(struct stop *s, int64_t ms)
@@ -87,10 +88,30 @@ static uint32_t containers(const struct dev_options *o)
     return n;
 }
 
+/* What an earlier store ordered: who removes the folder wants it gone, too. */
+static void end_orphans(struct stop *s)
+{
+    struct orphan_list list;
+    AUTO_STRBUF struct strbuf body;
+    strbuf_init(&body, 4 * 1024 * 1024);
+    struct api_request rq = {.target = "/api/v1/admin/orphans"};
+    if (api_call(s->api, &rq, &body, NULL, NULL) < 0) return; /* asked again */
+    if (api_parse(&wire_orphan_list, strbuf_str(&body), &list, NULL) < 0) return;
+    VEC_EACH(v, &list.items) {
+        char target[128], order[80];
+        text_fmt(target, sizeof(target), "/api/v1/nodes/%s/orphans", v->node);
+        text_fmt(order, sizeof(order), "{\"ref\":\"%s\"}", v->ref);
+        struct api_request end = {.method = "POST", .target = target, .body = str_of(order)};
+        if (!v->ending) (void)api_call(s->api, &end, NULL, NULL, NULL);
+    }
+    wire_free(&wire_orphan_list, &list);
+}
+
 static int wait_clean(struct stop *s, struct err *err)
 {
     int64_t until = net_now_ms() + CLEAN_MS;
     while (containers(&s->o) > 0) {
+        if (s->purge) end_orphans(s);
         if (net_now_ms() > until)
             return err_set(err, ERR_TIMEOUT, "the agent still cleans containers: look into "
                            "%.100s/run/agent.log, then try again", s->o.dir);
@@ -163,7 +184,7 @@ static int end_everything(struct stop *s, struct err *err)
 
 int dev_stop(const char *dir, bool purge, int64_t grace_ms)
 {
-    struct stop s = {.grace_ms = grace_ms, .lock = -1};
+    struct stop s = {.grace_ms = grace_ms, .lock = -1, .purge = purge};
     struct err err = {0};
     int rc = dev_load(dir, &s.o, &err);
     if (rc == ERR_NOT_FOUND) {

@@ -87,6 +87,13 @@ bool wire_dependency_parse(struct str text, struct str *ret_session, enum depend
 
 struct forget_request { bool force; };
 struct cordon_request { char reason[96]; int64_t deadline_ms; /* of a drain; 0: none */ };
+struct orphan_request { char ref[40]; }; /* "s17.1.0" */
+struct orphan_view {
+    char node[NODE_NAME_MAX + 1], ref[40];
+    char phase[16];
+    bool ending; /* somebody has said so */
+};
+struct orphan_list { VEC(struct orphan_view) items; char next[64]; };
 struct silence_answer { uint32_t accepted; /* nodes */ };
 struct device_request { char device[48]; enum device_order order; char why[40]; };
 struct stop_request { int64_t grace_ms; };  /* -1: the session's own */
@@ -112,9 +119,10 @@ struct group_request { /* PUT: what is absent stays as it is (0 / -1) */
     int64_t fence_after_ms;
     struct wire_texts projects; /* n 0: absent; "*" alone: everybody */
 };
+extern const struct wire_table wire_orphan_request, wire_orphan_view, wire_orphan_list;
 extern const struct wire_table wire_silence_answer, wire_forget_request, wire_device_request,
-    wire_cordon_request, wire_stop_request, wire_signal_request, wire_ticket_request, wire_ticket_answer,
-    wire_group_request;
+    wire_cordon_request, wire_stop_request, wire_signal_request, wire_ticket_request,
+    wire_ticket_answer, wire_group_request;
 /* "INT", "SIGINT", "int", "2" -> 2.  False: no signal that may be sent (1..31). */
 bool signal_parse(struct str s, int32_t *ret);
 

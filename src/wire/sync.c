@@ -180,6 +180,14 @@ static const struct wire_field body_fields[] = {
 const struct wire_table wire_sync_body = WIRE_TABLE("body", struct sync_body, body_fields,
                                                     .max_bytes = (size_t)2 << 20);
 
+static const struct wire_field ref_fields[] = {
+    WIRE_F_U64(struct member_ref, session, "session", NEED, .min = 1, .max = INT64_MAX),
+    WIRE_F_U32(struct member_ref, attempt, "attempt", NEED, .min = 1, .max = UINT32_MAX),
+    WIRE_F_U32(struct member_ref, member, "member", NEED, .min = 0,
+               .max = SESSION_MEMBERS_MAX - 1),
+};
+static const struct wire_table ref_table = WIRE_TABLE("orphan", struct member_ref, ref_fields);
+
 static int finish_answer(void *obj, struct err *err)
 {
     const struct sync_answer *a = obj;
@@ -211,6 +219,8 @@ static const struct wire_field answer_fields[] = {
     WIRE_F_BOOL(struct sync_answer, same, "same", OMIT),
     WIRE_F_BOOL(struct sync_answer, again, "again", OMIT),
     WIRE_F_LIST(struct sync_answer, wants, "wants", &want_table, SYNC_MEMBERS_MAX, NEED),
+    WIRE_F_LIST(struct sync_answer, orphans_end, "orphans_end", &ref_table, SYNC_ORPHANS_MAX,
+                OMIT),
     WIRE_F_LIST(struct sync_answer, bodies, "bodies", &wire_sync_body, SYNC_MEMBERS_MAX, OMIT),
     WIRE_F_ARRAY(struct sync_answer, orders, n_orders, "device_orders", &order_table, OMIT),
 };

@@ -10,6 +10,7 @@
 #include "wire/use.h"
 
 #define SYNC_MEMBERS_MAX 65536
+#define SYNC_ORPHANS_MAX 4096 /* ended at once */
 /* Version 1: lists are always sent.  Version 2: a list that the other side holds is named
  * by its number.  A manager speaks both, each to who speaks it. */
 #define SYNC_PROTOCOL 2
@@ -100,6 +101,7 @@ struct sync_answer {
     bool same;                          /* the wishes are those of wants_no, not sent again */
     bool again;                         /* nothing but this: the list named is not known here */
     VEC(struct member_want) wants;      /* sorted by ref (checked by wire_parse) */
+    VEC(struct member_ref) orphans_end; /* somebody decided: these orphans are ended */
     VEC(struct sync_body) bodies;
     uint32_t n_orders;                  /* for devices: sent until they are carried out */
     struct sync_device_order orders[NODE_ORDERS_MAX];

@@ -250,9 +250,46 @@ static void a_malformed_body_is_a_fatal_failure(void **state)
     fixture_done(&f);
 }
 
+static uint32_t two_list(void *self, struct member_report **ret)
+{
+    (void)self;
+    *ret = mem_array(2, sizeof(**ret));
+    (*ret)[0] = (struct member_report){.ref = {5, 1, 0}, .phase = MEMBER_RUNNING, .orphan = true};
+    (*ret)[1] = (struct member_report){.ref = {6, 1, 0}, .phase = MEMBER_RUNNING};
+    return 2;
+}
+
+static uint32_t n_cleaned;
+static uint64_t cleaned;
+
+static void tape_clean(void *self, struct member_ref ref)
+{
+    (void)self;
+    cleaned = ref.session;
+    n_cleaned++;
+}
+
+/* An orphan is ended when somebody says so; what is none is left to its wishes. */
+static void orphans_alone_are_ended_as_such(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f, false);
+    f.ops.list = two_list;
+    f.ops.clean = tape_clean;
+    const struct member_ref refs[] = {{5, 1, 0}, {6, 1, 0}, {7, 1, 0}, {5, 2, 0}};
+    act_end_orphans(f.act, refs, 0);
+    assert_int_equal(n_cleaned, 0);
+    act_end_orphans(f.act, refs, ARRAY_LEN(refs));
+    assert_int_equal(n_cleaned, 1);
+    assert_int_equal(cleaned, 5);
+    fixture_done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(orphans_alone_are_ended_as_such),
         cmocka_unit_test(what_is_wanted_comes_about),
         cmocka_unit_test(AGT2_an_empty_list_ends_everything),
         cmocka_unit_test(nothing_moves_before_a_first_list),

@@ -71,6 +71,8 @@ void rig_start(struct rig *r)
     assert_true(TEXT_SET(s.dir, str_of(r->dir)));
     assert_true(TEXT_SET(s.listen, STR("127.0.0.1:0")));
     assert_true(TEXT_SET(s.agent_listen, STR("127.0.0.1:0")));
+    for (s.n_fence = 0; s.n_fence < r->n_fence; s.n_fence++)
+        assert_true(TEXT_SET(s.fence[s.n_fence], str_of(r->fence[s.n_fence])));
     r->loop = net_loop_new();
     r->end_code = -1;
     if (manager_open(&s, r->loop, on_end, r, &r->m, &err) != 0) fail_msg("%s", err.text);

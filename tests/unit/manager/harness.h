@@ -23,6 +23,8 @@ struct rig {
     struct http_client *people;
     char token[AUTH_TOKEN_TEXT];
     int end_code; /* of on_end; -1: not called */
+    const char *fence[4];  /* the next start's fence command */
+    uint32_t n_fence;
 };
 
 void rig_open(struct rig *r);  /* fresh directory, manager started, token read */

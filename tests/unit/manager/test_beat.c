@@ -441,6 +441,62 @@ static void test_an_agent_of_the_version_before_is_understood(void **state)
     rig_close(&r);
 }
 
+static void call(struct rig *r, const struct call *c, int status, const char *text)
+{
+    AUTO_REPLY struct reply p;
+    rig_call(r, c, &p);
+    if (p.status != status || (text && !reply_has(&p, text)))
+        fail_msg("%s: %d %s", c->target, p.status, p.body.p);
+}
+
+/* Containers of another store: shown, and ended when somebody says so, until they are gone. */
+static void test_orphans_are_ended_by_a_person_alone(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct sync_answer a;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    n.protocol = SYNC_PROTOCOL;
+    n.list_no = 1;
+    struct member_report both[2] = {member(5, MEMBER_RUNNING, -1), member(6, MEMBER_RUNNING, -1)};
+    both[0].orphan = both[1].orphan = true;
+    for (int i = 0; i < 2; i++) {
+        fake_node_beat(&n, both, 2, 10, &a);
+        assert_int_equal(a.orphans_end.n, 0);
+        answer_free(&a);
+    }
+    call(&r, &(struct call){.target = "/api/v1/admin/orphans"}, 200,
+         "{\"node\":\"n1\",\"ref\":\"s5.1.0\",\"phase\":\"running\"},");
+    call(&r, &(struct call){.target = "/api/v1/admin/orphans?node=n2"}, 200, "\"items\":[]");
+    static const char *const wrong[] = {"s7.1.0", "s5.2.0", "s5.1", "", "s5.1.0.0", "x"};
+    struct call end = {.method = "POST", .target = "/api/v1/nodes/n1/orphans"};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        char body[64];
+        text_fmt(body, sizeof(body), "{\"ref\":\"%s\"}", wrong[i]);
+        end.body = body;
+        call(&r, &end, wrong[i][0] ? 404 : 400, NULL);
+    }
+    end.body = "{\"ref\":\"s5.1.0\"}";
+    call(&r, &end, 200, "\"ending\":true");
+    call(&r, &end, 200, NULL); /* again is the same */
+    for (int i = 0; i < 2; i++) { /* said until it is gone */
+        fake_node_beat(&n, both, 2, 10, &a);
+        assert_int_equal(a.orphans_end.n, 1);
+        assert_int_equal(a.orphans_end.v[0].session, 5);
+        answer_free(&a);
+    }
+    n.list_no = 2;
+    fake_node_beat(&n, &both[1], 1, 10, &a);
+    assert_int_equal(a.orphans_end.n, 0);
+    answer_free(&a);
+    call(&r, &(struct call){.target = "/api/v1/admin/orphans"}, 200,
+         "\"items\":[{\"node\":\"n1\",\"ref\":\"s6.1.0\",\"phase\":\"running\"}]");
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_another_incarnation),
         cmocka_unit_test(test_vanished_members_free_their_place),
         cmocka_unit_test(test_long_lists_leave_seldom),
+        cmocka_unit_test(test_orphans_are_ended_by_a_person_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
