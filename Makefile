@@ -2,7 +2,7 @@
 BUILD ?= build
 PROGRAMS = rota rotad rota-shim
 
-.PHONY: help deps build check check-all bench demo demo-stop format clean
+.PHONY: help deps build check check-all bench demo demo-stop deb format clean
 
 help:
 	@echo 'make deps       install what building and testing needs (Debian, root)'
@@ -11,6 +11,7 @@ help:
 	@echo 'make check-all  check, then sanitizers, clang, static analysis, fuzzers, an emulated machine'
 	@echo 'make bench      every benchmark, each figure on one line'
 	@echo 'make demo       a whole system on this machine; make demo-stop removes it again'
+	@echo 'make deb        Debian packages of the committed tree, in build-deb'
 	@echo 'make format     clang-format on FILES="..." (default: what git sees as changed)'
 	@echo 'make clean      removes what was built'
 
@@ -46,10 +47,14 @@ demo:
 demo-stop:
 	@tools/demo stop
 
+deb:
+	@tools/deps build package
+	@tools/deb
+
 format:
 	@files="$(FILES)"; \
 	[ -n "$$files" ] || files=$$(git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h'); \
 	[ -z "$$files" ] || clang-format -i $$files
 
 clean:
-	rm -rf $(BUILD) build-asan build-clang build-fuzz
+	rm -rf $(BUILD) build-asan build-clang build-deb build-fuzz

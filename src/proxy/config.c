@@ -2,11 +2,36 @@
  * leave this machine only over TLS unless somebody insists. */
 #include "proxy/config.h"
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include "base/mem.h"
 #include "base/str.h"
+#include "host/file.h"
 #include "net/addr.h"
+#include "wire/table.h"
+
+#define FILE_MAX ((size_t)64 * 1024)
+
+static const struct wire_field config_fields[] = {
+    WIRE_F_TEXT(struct proxy_config, dir, "dir", .def_text = "/var/lib/rota/proxy",
+                .doc = "state directory"),
+    WIRE_F_TEXT(struct proxy_config, listen, "listen", .def_text = "127.0.0.1:7412",
+                .doc = "where people connect"),
+    WIRE_F_TEXT(struct proxy_config, manager, "manager", .def_text = "https://127.0.0.1:7411",
+                .doc = "address of the manager's listener for agents"),
+    WIRE_F_TEXT(struct proxy_config, join_token_file, "join_token_file",
+                .doc = "file with a join token, needed once"),
+    WIRE_F_TEXT(struct proxy_config, name, "name", .flags = WIRE_NAME, .def_text = "proxy",
+                .doc = "name of this proxy"),
+    WIRE_F_TEXT(struct proxy_config, cert, "cert", .doc = "certificate for HTTPS"),
+    WIRE_F_TEXT(struct proxy_config, key, "key", .doc = "its private key"),
+    WIRE_F_BOOL(struct proxy_config, insecure, "insecure",
+                .doc = "listen beyond this machine without HTTPS"),
+};
+static const struct wire_table config_table =
+    WIRE_TABLE("proxy configuration", struct proxy_config, config_fields);
 
 struct flag { const char *name, *arg, *doc; size_t offset, size; };
 #define AT(m) offsetof(struct proxy_config, m), sizeof(((struct proxy_config *)0)->m)
@@ -31,6 +56,7 @@ static void help(const char *program)
         text_fmt(left, sizeof(left), "--%s %s", flags[i].name, flags[i].arg);
         printf("  %-24s %s\n", left, flags[i].doc);
     }
+    printf("  %-24s %s\n", "--config FILE", "YAML file with the same names; flags win over it");
     printf("  %-24s %s\n", "--insecure", "listen beyond this machine without HTTPS");
     printf("  %-24s %s\n", "--help", "this text");
 }
@@ -79,21 +105,22 @@ static int take_flag(struct proxy_config *c, struct str name, const char *value,
     return err_set(err, ERR_INVALID, "--%.*s is unknown; see --help", (int)name.n, name.p);
 }
 
-int proxy_config_parse(int argc, char **argv, struct proxy_config *ret, bool *ret_help,
-                       struct err *err)
+static int read_config(const char *file, struct proxy_config *c, struct err *err)
 {
-    struct proxy_config c = {.dir = "/var/lib/rota/proxy", .listen = "127.0.0.1:7412",
-                             .manager = "https://127.0.0.1:7411", .name = "proxy"};
-    *ret_help = false;
+    AUTO_FREE char *text = mem_alloc(FILE_MAX);
+    size_t n = 0;
+    int rc = file_read(AT_FDCWD, file, text, FILE_MAX, &n, err);
+    return rc < 0 ? rc : wire_parse_yaml(&config_table, str_n(text, n), file, c, err);
+}
+
+/* One walk over argv; with `file` only that is looked for, else all the others are taken. */
+static int each_flag(int argc, char **argv, const char **file, struct proxy_config *c,
+                     struct err *err)
+{
     for (int i = 1; i < argc; i++) {
         struct str name, rest = str_of(argv[i]);
-        if (str_eq(rest, STR("--help")) || str_eq(rest, STR("-h"))) {
-            help(argv[0]);
-            *ret_help = true;
-            return 0;
-        }
         if (str_eq(rest, STR("--insecure"))) {
-            c.insecure = true;
+            c->insecure = true;
             continue;
         }
         if (!str_starts(rest, STR("--"))) {
@@ -101,10 +128,35 @@ int proxy_config_parse(int argc, char **argv, struct proxy_config *ret, bool *re
         }
         bool joined = str_cut(&rest, '=', &name);
         const char *value = joined ? rest.p : i + 1 < argc ? argv[++i] : NULL;
-        int rc = take_flag(&c, str_n(name.p + 2, name.n - 2), value, err);
+        bool config = str_eq(name, STR("--config"));
+        if (config && value == NULL) return err_set(err, ERR_INVALID, "--config needs a value");
+        if (config && file != NULL) *file = value;
+        if (config || file != NULL) continue;
+        int rc = take_flag(c, str_n(name.p + 2, name.n - 2), value, err);
         if (rc != 0) return rc;
     }
-    int rc = check(&c, err);
+    return 0;
+}
+
+int proxy_config_parse(int argc, char **argv, struct proxy_config *ret, bool *ret_help,
+                       struct err *err)
+{
+    struct proxy_config c;
+    const char *file = NULL;
+    *ret_help = false;
+    for (int i = 1; i < argc; i++) {
+        struct str word = str_of(argv[i]);
+        if (!str_eq(word, STR("--help")) && !str_eq(word, STR("-h"))) continue;
+        help(argv[0]);
+        *ret_help = true;
+        return 0;
+    }
+    wire_init(&config_table, &c);
+    int rc = each_flag(argc, argv, &file, &c, err);
+    c.insecure = false; /* the file says so, or the flag, the second time */
+    if (rc == 0 && file != NULL) rc = read_config(file, &c, err);
+    if (rc == 0) rc = each_flag(argc, argv, NULL, &c, err);
+    if (rc == 0) rc = check(&c, err);
     if (rc == 0) *ret = c;
     return rc;
 }

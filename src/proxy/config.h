@@ -1,4 +1,5 @@
-/* proxy/config.h - what a proxy is told: flags alone. */
+/* proxy/config.h - what a proxy is told: flags, and a YAML file with the same names.
+ * Flags win; unknown keys are errors with file, line and column. */
 #ifndef PROXY_CONFIG_H
 #define PROXY_CONFIG_H
 #include <stdbool.h>

@@ -5,7 +5,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "proxy/config.h"
@@ -41,6 +43,39 @@ static void accepted(void **state)
     }
 }
 
+static void a_file_counts_where_no_flag_does(void **state)
+{
+    char path[64];
+    static const struct { const char *text, *part; } wrong[] = {
+        {"lsiten: 127.0.0.1:1\n", "proxy.yaml:1:1"},
+        {"name: a\nname: b\n", "proxy.yaml:2"},
+        {"listen: 0.0.0.0:80\n", "beyond this machine"},
+    };
+    const char *const args[] = {"--config", path, "--name=flag", NULL};
+    struct proxy_config c;
+    struct err err = {0};
+    (void)state;
+    snprintf(path, sizeof(path), "/tmp/rota-%d-proxy.yaml", getpid());
+    FILE *f = fopen(path, "we");
+    fputs("# the proxy\nname: file\nlisten: 0.0.0.0:80\ninsecure: true\n", f);
+    fclose(f);
+    assert_int_equal(parse(args, &c, &err), 0);
+    assert_string_equal(c.name, "flag");
+    assert_string_equal(c.listen, "0.0.0.0:80");
+    assert_string_equal(c.dir, "/var/lib/rota/proxy");
+    assert_true(c.insecure);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        f = fopen(path, "we");
+        fputs(wrong[i].text, f);
+        fclose(f);
+        assert_true(parse(args, &c, &err) < 0);
+        assert_non_null(strstr(err.text, wrong[i].part));
+    }
+    remove(path);
+    assert_int_equal(parse(args, &c, &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.text, path));
+}
+
 static void refused(void **state)
 {
     static const struct { const char *args[MAX_ARGS], *part; } cases[] = {
@@ -70,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepted),
+        cmocka_unit_test(a_file_counts_where_no_flag_does),
         cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
