@@ -97,21 +97,6 @@ static void answer_init(const struct manager *m, const struct peer *p,
     a->node_id = p->node;
 }
 
-static bool same_want(const struct member_want *a, const struct member_want *b)
-{
-    return member_ref_cmp(a->ref, b->ref) == 0 && a->act == b->act && a->fresh == b->fresh &&
-           a->signal_no == b->signal_no && a->signal == b->signal && a->grace_ms == b->grace_ms &&
-           a->preempted == b->preempted;
-}
-
-static bool same_wants(const struct peer *p, const struct sync_answer *a)
-{
-    if (p->wants.n != a->wants.n) return false;
-    for (uint32_t i = 0; i < p->wants.n; i++)
-        if (!same_want(&p->wants.v[i], &a->wants.v[i])) return false;
-    return true;
-}
-
 /* Numbers begin anywhere: another manager's number never names our list. */
 static uint64_t first_number(void)
 {
@@ -124,7 +109,7 @@ static uint64_t first_number(void)
 /* Wishes that the node acts on already are named, not sent. */
 static void number_wants(struct peer *p, uint64_t has_no, struct sync_answer *a)
 {
-    if (p->wants_no == 0 || !same_wants(p, a)) {
+    if (p->wants_no == 0 || !member_wants_same(p->wants.v, p->wants.n, a->wants.v, a->wants.n)) {
         p->wants_no = p->wants_no ? p->wants_no + 1 : first_number();
         VEC_CLEAR(&p->wants);
         VEC_EACH(w, &a->wants) VEC_PUSH(&p->wants, *w);

@@ -366,28 +366,6 @@ static const struct wire_field cordon_fields[] = {
 const struct wire_table wire_cordon_request =
     WIRE_TABLE("cordon", struct cordon_request, cordon_fields);
 
-static const struct wire_field orphan_request_fields[] = {
-    WIRE_F_TEXT(struct orphan_request, ref, "ref", .flags = WIRE_REQUIRED, .min = 1,
-                .doc = "SESSION.ATTEMPT.MEMBER, as listed."),
-};
-const struct wire_table wire_orphan_request =
-    WIRE_TABLE("orphan", struct orphan_request, orphan_request_fields);
-
-static const struct wire_field orphan_fields[] = {
-    WIRE_F_TEXT(struct orphan_view, node, "node", .doc = "Where it is."),
-    WIRE_F_TEXT(struct orphan_view, ref, "ref", .doc = "SESSION.ATTEMPT.MEMBER of its store."),
-    WIRE_F_TEXT(struct orphan_view, phase, "phase", .flags = WIRE_OMIT, .doc = "How far it is."),
-    WIRE_F_BOOL(struct orphan_view, ending, "ending", .flags = WIRE_OMIT,
-                .doc = "Its node is told to end it."),
-};
-const struct wire_table wire_orphan_view = WIRE_TABLE("orphan", struct orphan_view, orphan_fields);
-static const struct wire_field orphan_list_fields[] = {
-    WIRE_F_LIST(struct orphan_list, items, "items", &wire_orphan_view, 4096),
-    WIRE_F_TEXT(struct orphan_list, next, "next", .flags = WIRE_OMIT),
-};
-const struct wire_table wire_orphan_list =
-    WIRE_TABLE("orphans", struct orphan_list, orphan_list_fields);
-
 static const struct wire_field silence_fields[] = {
     WIRE_F_U32(struct silence_answer, accepted, "accepted",
                .doc = "Silent nodes that are taken to be down."),

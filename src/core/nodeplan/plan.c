@@ -112,3 +112,19 @@ void plan_node(const struct member_want *want, uint32_t n_want, const struct mem
 }
 
 void plan_done(struct plan *p) { VEC_DONE(&p->steps); }
+
+static bool want_same(const struct member_want *a, const struct member_want *b)
+{
+    return member_ref_cmp(a->ref, b->ref) == 0 && a->act == b->act && a->fresh == b->fresh &&
+           a->signal_no == b->signal_no && a->signal == b->signal && a->grace_ms == b->grace_ms &&
+           a->preempted == b->preempted;
+}
+
+bool member_wants_same(const struct member_want *a, uint32_t n_a, const struct member_want *b,
+                       uint32_t n_b)
+{
+    if (n_a != n_b) return false;
+    for (uint32_t i = 0; i < n_a; i++)
+        if (!want_same(&a[i], &b[i])) return false;
+    return true;
+}

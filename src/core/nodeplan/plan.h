@@ -68,6 +68,9 @@ struct member_want {
     bool preempted;     /* for WANT_STOP: it makes room for another */
 };
 
+bool member_wants_same(const struct member_want *a, uint32_t n_a, const struct member_want *b,
+                       uint32_t n_b);
+
 enum plan_act {
     PLAN_CREATE = 1, /* needs the body (the session's document) */
     PLAN_GO,
