@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "agent/claim.h"
+#include "agent/docker/host.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "host/file.h"
@@ -89,12 +90,23 @@ static void release_network(const struct crun_node *n, int dir, const char *name
     netns_release(n->net, dir, path);
 }
 
+int clean_groups(const struct crun_node *n, const char *name, struct cgroup_set *ret,
+                 struct err *err)
+{
+    if (!n->docker) return cgroup_of(&n->cgroups, name, ret, err);
+    AUTO_FREE struct memo_conf *conf = mem_alloc(sizeof(*conf));
+    AUTO_FD int dir = file_open_dir(n->containers, name, NULL);
+    *ret = (struct cgroup_set){0};
+    if (dir >= 0 && memo_read_conf(dir, conf, NULL) == 0) *ret = conf->cgroups;
+    return 0;
+}
+
 int clean_bury(const struct crun_node *n, const char *name, const char *why, struct err *err)
 {
     struct cgroup_set groups;
     struct err e = {0};
     int first = 0;
-    int rc = cgroup_of(&n->cgroups, name, &groups, err);
+    int rc = clean_groups(n, name, &groups, err);
     if (rc < 0) return rc;
     AUTO_FD int dir = file_open_dir(n->containers, name, err);
     AUTO_FD int lock = -1;
@@ -103,6 +115,11 @@ int clean_bury(const struct crun_node *n, const char *name, const char *why, str
     if (rc < 0) {
         err_prefix(err, "not proved gone");
         return ERR_UNAVAILABLE;
+    }
+    if (n->docker) { /* only its own word counts; its groups are its own to remove */
+        rc = docker_bury(n, name, err);
+        if (rc < 0) return rc;
+        groups.n = 0;
     }
     note(file_remove_tree(n->runtime, name, &e), &e, &first, err);
     note(cgroup_remove(&groups, &e), &e, &first, err);

@@ -17,6 +17,10 @@ int clean_bury(const struct crun_node *n, const char *name, const char *why, str
 /* Buries it, keeps its logs, removes its directory; then keeps the kept logs
  * within their bytes. */
 int clean_all(const struct crun_node *n, const char *name, struct err *err);
+/* Where the groups of a container are: an engine's are known only to what was written down
+ * when it was there, and are none before. */
+int clean_groups(const struct crun_node *n, const char *name, struct cgroup_set *ret,
+                 struct err *err);
 /* What earlier agents left half done: trash, groups and runtime state of nobody. */
 void clean_strays(const struct crun_node *n);
 /* Removes the oldest directories of kept logs until all take at most that much, and

@@ -63,7 +63,11 @@ static const struct wire_field config_fields[] = {
                 .doc = "address at which proxies reach the data port"),
     WIRE_F_TEXT(struct agent_config, net_addr, "net_addr",
                 .doc = "IPv4 address at which other nodes reach this one"),
-    WIRE_F_TEXT(struct agent_config, driver, "driver", .def_text = "crun", .doc = "crun or fake"),
+    WIRE_F_TEXT(struct agent_config, driver, "driver", .def_text = "crun",
+                .doc = "crun, docker or fake"),
+    WIRE_F_TEXT(struct agent_config, docker_socket, "docker_socket",
+                .def_text = "unix:///run/docker.sock",
+                .doc = "where Docker or Podman listens, for the docker driver"),
     WIRE_F_TEXT(struct agent_config, shim, "shim", .def_text = "/usr/lib/rota/rota-shim",
                 .doc = "path of rota-shim"),
     WIRE_F_TEXT(struct agent_config, cgroup_parent, "cgroup_parent",
@@ -124,7 +128,9 @@ static const struct flag flags[] = {
      AT(data_addr)},
     {"net-addr", "IP", "IPv4 address at which other nodes reach this one (of --data-addr)",
      FLAG_TEXT, AT(net_addr)},
-    {"driver", "NAME", "crun or fake (crun)", FLAG_TEXT, AT(driver)},
+    {"driver", "NAME", "crun, docker or fake (crun)", FLAG_TEXT, AT(driver)},
+    {"docker-socket", "URL", "Docker or Podman (unix:///run/docker.sock)", FLAG_TEXT,
+     AT(docker_socket)},
     {"shim", "PATH", "rota-shim (/usr/lib/rota/rota-shim)", FLAG_TEXT, AT(shim)},
     {"cgroup-parent", "PATH", "control group of all containers (/rota)", FLAG_TEXT,
      AT(cgroup_parent)},
@@ -275,9 +281,14 @@ static int config_check(struct agent_config *c, struct err *err)
         return err_set(err, ERR_INVALID, "--labels: expected key=value pairs separated by ',', "
                        "each key once, got \"%.80s\"", c->labels);
     }
-    if (strcmp(c->driver, "crun") != 0 && strcmp(c->driver, "fake") != 0) {
-        return err_set(err, ERR_INVALID, "--driver: expected crun or fake, got \"%s\"", c->driver);
-    }
+    bool known = strcmp(c->driver, "crun") == 0 || strcmp(c->driver, "docker") == 0 ||
+                 strcmp(c->driver, "fake") == 0;
+    if (!known)
+        return err_set(err, ERR_INVALID, "--driver: expected crun, docker or fake, got \"%s\"",
+                       c->driver);
+    if (!str_starts(str_of(c->docker_socket), STR("unix:///")))
+        return err_set(err, ERR_INVALID, "--docker-socket: expected unix:///PATH, got \"%.80s\"",
+                       c->docker_socket);
     if (c->cgroup_parent[0] != '\0' && !cgroup_parent_good(c->cgroup_parent)) {
         return err_set(err, ERR_INVALID, "--cgroup-parent: expected /NAME or /NAME/NAME, got "
                        "\"%.80s\"", c->cgroup_parent);

@@ -35,7 +35,8 @@ struct agent_config {
     char metrics_listen[64];       /* on loopback; "": nowhere */
     char data_addr[64];            /* what others dial; default: where we listen */
     char net_addr[48];             /* where other nodes reach this one; default: as data_addr */
-    char driver[16];               /* "crun", "fake" */
+    char driver[16];               /* "crun", "docker", "fake" */
+    char docker_socket[CONFIG_PATH_MAX]; /* "unix:///path" */
     char shim[CONFIG_PATH_MAX];
     char cgroup_parent[CONFIG_PATH_MAX]; /* group of all containers; "": /rota */
     int64_t cpu_milli, mem_bytes;  /* offered to sessions; not given: measured less the reserve */

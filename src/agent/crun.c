@@ -12,6 +12,8 @@
 #include "agent/adopt.h"
 #include "agent/clean.h"
 #include "agent/crun_impl.h"
+#include "agent/docker/host.h"
+#include "agent/docker/watch.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "host/file.h"
@@ -214,10 +216,12 @@ static int op_create(void *self, const struct container_spec *spec, struct err *
     if (crun_find(c, spec->ref)) return 0;
     if (!has_room(c, &spec->claim))
         return err_set(err, ERR_UNAVAILABLE, "what lives on this node leaves no room for it");
+    if (c->node.docker && !c->node.docker->ready)
+        return err_set(err, ERR_UNAVAILABLE, "%s", c->note);
     struct err why = {0};
-    int refused = prepare_check(spec, &why);
+    int refused = prepare_check(&c->node, spec, &why);
     __attribute__((cleanup(crun_image_done))) struct crun_image image = {.spec = *spec};
-    int rc = refused < 0 ? 0 : crun_image(c, spec, &image, err);
+    int rc = refused < 0 || c->node.docker ? 0 : crun_image(c, spec, &image, err);
     if (rc < 0) return rc;
     TEXT_CLIP(claim.image, str_of(image.record.digest));
     TEXT_CLIP(claim.incarnation, str_of(spec->incarnation));
@@ -307,7 +311,7 @@ static bool op_place(void *self, struct member_ref ref, struct driver_place *ret
     struct memo_life life;
     if (!m || !m->started || m->report.phase >= MEMBER_EXITED) return false;
     memset(ret, 0, sizeof(*ret));
-    if (cgroup_of(&c->node.cgroups, m->name, &ret->groups, NULL) != 0) return false;
+    if (clean_groups(&c->node, m->name, &ret->groups, NULL) != 0) return false;
     if (memo_read_life(m->dir, &life, NULL) != 0) return true;
     if (strcmp(life.boot_id, c->node.boot_id) != 0) return true;
     ret->pid = life.pid;
@@ -418,6 +422,7 @@ static void op_free(void *self)
     while (c->execs.n) crun_exec_free(c->execs.v[0]);
     /* Jobs on the workers use the node: let them end. */
     while (c->jobs > 0) uv_run(net_loop_uv(c->loop), UV_RUN_ONCE);
+    docker_watch_free(c->watch);
     for (uint32_t i = 0; i < c->members.n; i++) free_member(c->members.v[i]);
     crun_forget_children(c);
     VEC_DONE(&c->members);
@@ -458,7 +463,8 @@ static void adopt_one(struct crun *c, const char *name)
     if (dir < 0) return;
     struct adopt_facts f = adopt_look(&c->node, dir);
     enum adopt_verdict v = adopt_decide(&f);
-    if (v == ADOPT_REMOVE || v == ADOPT_AGAIN) {
+    /* An engine may be long in answering: that is for a worker. */
+    if (!c->node.docker && (v == ADOPT_REMOVE || v == ADOPT_AGAIN)) {
         /* It never ran.  Gone before the first list is asked for, it may be created
          * again at once; listed while it goes, it would look like one that was lost. */
         if (clean_all(&c->node, name, NULL) == 0 && !file_exists(c->node.containers, name)) {
@@ -495,8 +501,8 @@ static int adopt_all(struct crun *c, struct err *err)
 
 static void on_image(void *arg) { crun_changed(arg); }
 
-int crun_driver_new(struct net_loop *loop, const struct driver_config *config, struct driver *ret,
-                    struct err *err)
+static int driver_new(struct net_loop *loop, const struct driver_config *config, struct driver *ret,
+                      struct err *err)
 {
     struct crun *c = mem_alloc(sizeof(*c));
     int rc = crun_node_open(config, &c->node, err);
@@ -527,7 +533,8 @@ int crun_driver_new(struct net_loop *loop, const struct driver_config *config, s
         .on_change = on_image, .arg = c});
     image_store_recover(&c->node.images);
     clean_strays(&c->node);
-    rc = crun_probe(c, err);
+    rc = c->node.docker ? 0 : crun_probe(c, err);
+    if (c->node.docker) c->watch = docker_watch_new(c);
     if (rc == 0) rc = adopt_all(c, err);
     /* What is reported first should be what is, not what is being asked. */
     if (rc == 0) crun_hear_all(c, GREET_MS);
@@ -535,6 +542,23 @@ int crun_driver_new(struct net_loop *loop, const struct driver_config *config, s
         op_free(c);
         return rc;
     }
-    *ret = (struct driver){&crun_ops, c};
+    c->ops = crun_ops;
+    if (c->node.docker) c->ops.name = "docker";
+    *ret = (struct driver){&c->ops, c};
     return 0;
+}
+
+int crun_driver_new(struct net_loop *loop, const struct driver_config *config, struct driver *ret,
+                    struct err *err)
+{
+    struct driver_config own = *config;
+    own.docker_socket = NULL;
+    return driver_new(loop, &own, ret, err);
+}
+
+int docker_driver_new(struct net_loop *loop, const struct driver_config *config, struct driver *ret,
+                      struct err *err)
+{
+    CHECK(config->docker_socket != NULL);
+    return driver_new(loop, config, ret, err);
 }

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "agent/crun_impl.h"
+#include "agent/docker/spec.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "host/file.h"
@@ -284,7 +285,10 @@ static int process_fd(struct crun_member *m, const char *const *argv, bool tty, 
     struct bundle_process p = {.uid = (uint32_t)m->claim.uid, .gid = (uint32_t)m->claim.gid,
                                .workdir = m->claim.workdir[0] ? m->claim.workdir : NULL,
                                .argv = argv, .envp = envp, .tty = tty};
-    rc = bundle_exec(&m->driver->node.bundle, &p, &b, err);
+    struct docker_exec_spec d = {.uid = p.uid, .gid = p.gid, .workdir = p.workdir, .argv = argv,
+                                 .envp = envp, .tty = tty};
+    if (m->driver->node.docker) rc = docker_exec_spec(&d, &b, err);
+    else rc = bundle_exec(&m->driver->node.bundle, &p, &b, err);
     claim_free_env(envp);
     if (rc < 0) return rc;
     AUTO_FD int fd = memfd_create("process", MFD_CLOEXEC);

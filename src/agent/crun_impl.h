@@ -22,6 +22,7 @@ enum crun_job_kind { CRUN_PREPARE = 1, CRUN_RESUME, CRUN_WIRE, CRUN_BURY, CRUN_C
 
 struct crun;
 struct crun_child;
+struct docker_watch;
 
 struct crun_member {
     struct crun *driver;
@@ -49,12 +50,14 @@ struct crun_member {
 };
 
 struct crun {
+    struct driver_ops ops; /* the same of both, under its own name */
     struct net_loop *loop;
     struct fetcher *fetcher;
     struct crun_node node;
     int state;              /* descriptor of the state directory */
     struct pulse pulse;
     struct net_timer *retry, *tell;
+    struct docker_watch *watch; /* of an engine, or NULL */
     void (*on_change)(void *arg);
     void *arg;
     struct claim capacity;
@@ -123,5 +126,7 @@ void crun_exec_free(struct crun_exec *x); /* with its connection */
 
 /* crun_probe.c */
 int crun_probe(struct crun *c, struct err *err);
+/* The same of an engine, on a worker. */
+int crun_probe_docker(struct crun *c, struct err *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "agent/clean.h"
 #include "agent/crun_impl.h"
+#include "agent/docker/watch.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "host/file.h"
@@ -122,6 +123,7 @@ static void job_done(void *arg)
             /* Its supervisor saw it killed; we know what for. */
             if (m->report.phase == MEMBER_FAILED && m->why[0])
                 TEXT_CLIP(m->report.end.detail, str_of(m->why));
+            docker_watch_soon(c->watch);
         }
         break;
     case CRUN_CLEAN:

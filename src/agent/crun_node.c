@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "agent/docker/host.h"
 #include "agent/seccomp.h"
 #include "base/mem.h"
 #include "host/file.h"
@@ -29,6 +30,10 @@ static int open_dir(const struct crun_node *n, const char *name, struct err *err
 
 static int find_crun(struct crun_node *n, struct err *err)
 {
+    if (n->docker) {
+        TEXT_SET(n->crun, str_of(n->docker->helper));
+        return 0;
+    }
     static const char *const places[] = {"/usr/bin/crun", "/usr/local/bin/crun", "/usr/sbin/crun"};
     for (size_t i = 0; i < ARRAY_LEN(places); i++)
         if (access(places[i], X_OK) == 0) {
@@ -50,6 +55,7 @@ static int take_paths(struct crun_node *n, const struct driver_config *c, struct
     if (access(n->shim, X_OK) < 0)
         return err_sys(err, ERR_UNSUPPORTED, errno, "cannot run the supervisor %s", n->shim);
     text_fmt(n->crun_root, sizeof(n->crun_root), "%s/runtime", n->state_dir);
+    if (n->docker) TEXT_SET(n->crun_root, str_of(n->docker->socket));
     return file_mkdir(AT_FDCWD, n->state_dir, 0700, err);
 }
 
@@ -106,6 +112,7 @@ int crun_node_open(const struct driver_config *config, struct crun_node *n, stru
     strbuf_init(&n->filter, 1024 * 1024);
     strbuf_init(&n->filter_json, 1024 * 1024);
     int rc = geteuid() == 0 ? 0 : err_set(err, ERR_DENIED, "containers need the agent to be root");
+    if (rc == 0 && config->docker_socket) rc = docker_host_open(config, &n->docker, err);
     if (rc == 0) rc = find_crun(n, err);
     if (rc == 0) rc = take_paths(n, config, err);
     if (rc == 0) rc = proc_boot_id(n->boot_id, err);
@@ -116,13 +123,18 @@ int crun_node_open(const struct driver_config *config, struct crun_node *n, stru
     if (rc >= 0) rc =
             cgroup_host_open(n->state_dir, config->cgroup_parent ? config->cgroup_parent : "",
                              &n->cgroups, err);
-    if (rc >= 0) rc = rootfs_host_open(&n->rootfs, err);
+    if (rc >= 0 && !n->docker) rc = rootfs_host_open(&n->rootfs, err);
     if (rc >= 0) rc = seccomp_filter_base64(&n->filter, err);
     if (rc < 0) {
         crun_node_close(n);
         return rc;
     }
     seccomp_filter_json(&n->filter_json);
+    rc = n->docker ? docker_host_files(n->docker, n, err) : 0;
+    if (rc < 0) {
+        crun_node_close(n);
+        return rc;
+    }
     n->bundle = (struct bundle_host){.shim_path = n->shim, .rootfs = &n->rootfs,
                                      .filter_base64 = n->filter.p,
                                      .filter_json = n->filter_json.p, .nofile = nofile_limit(),
@@ -142,6 +154,8 @@ void crun_node_close(struct crun_node *n)
     if (n->net) netns_close(n->net);
     mem_free(n->net);
     n->net = NULL;
+    docker_host_free(n->docker);
+    n->docker = NULL;
     mem_free((void *)n->kept_bytes);
     n->kept_bytes = NULL;
 }

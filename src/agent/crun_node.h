@@ -15,7 +15,10 @@
 #include "host/memo.h"
 #include "host/proc.h"
 
+struct docker_host;
+
 struct crun_node {
+    struct docker_host *docker; /* who makes the containers, or NULL: we, with crun */
     char state_dir[192];
     char shim[MEMO_PATH], crun[MEMO_PATH], crun_root[MEMO_PATH];
     char boot_id[PROC_BOOT_ID];

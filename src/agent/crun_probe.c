@@ -13,19 +13,24 @@
 #include <unistd.h>
 #include "agent/clean.h"
 #include "agent/crun_impl.h"
+#include "agent/docker/host.h"
+#include "base/mem.h"
 #include "host/file.h"
 
 #define STEP_MS 15000
+#define ENGINE_STEP_MS 60000 /* a daemon on a busy machine */
 #define NOBODY 65534
 
 /* Waits for one of two kinds of message; the other is a failure. */
-static int await(int sock, enum shim_kind good, char *buf, size_t cap, struct err *err)
+static int await(const struct prepare *p, enum shim_kind good, char *buf, size_t cap,
+                 struct err *err)
 {
-    int64_t until = net_now_ms() + STEP_MS;
+    const int sock = p->sock;
+    int64_t until = net_now_ms() + (p->conf.engine ? ENGINE_STEP_MS : STEP_MS);
     for (;;) {
         int64_t left = until - net_now_ms();
-        struct pollfd p = {.fd = sock, .events = POLLIN};
-        if (left <= 0 || poll(&p, 1, (int)left) == 0)
+        struct pollfd in = {.fd = sock, .events = POLLIN};
+        if (left <= 0 || poll(&in, 1, (int)left) == 0)
             return err_set(err, ERR_TIMEOUT, "the probe container does not answer");
         ssize_t n = recv(sock, buf, cap - 1, MSG_DONTWAIT);
         if (n < 0) continue;
@@ -47,15 +52,43 @@ static bool said(const char *log, const char *line)
     return false;
 }
 
-static int judge(int dir, struct err *err)
+/* What an engine was asked for and what it says it did are two things: read it back. */
+static int judge_limits(int dir, struct err *err)
 {
+    AUTO_FREE struct memo_conf *c = mem_alloc(sizeof(*c));
+    int rc = memo_read_conf(dir, c, err);
+    if (rc < 0) return rc;
+    bool v2 = c->cgroups.version == CGROUP_V2;
+    const struct { const char *controller, *file, *text; } wanted[] = {
+        {"memory", v2 ? "memory.max" : "memory.limit_in_bytes", "67108864\n"},
+        {"pids", "pids.max", "32\n"},
+        {"cpu", v2 ? "cpu.max" : "cpu.cfs_quota_us", v2 ? "100000 100000\n" : "100000\n"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        char path[CGROUP_PATH + 64], text[64] = "";
+        size_t n = 0;
+        const char *at = cgroup_dir(&c->cgroups, wanted[i].controller);
+        text_fmt(path, sizeof(path), "%s/%s", at ? at : "", wanted[i].file);
+        if (at && file_read(AT_FDCWD, path, text, sizeof(text), &n, NULL) == 0 &&
+            strcmp(text, wanted[i].text) == 0)
+            continue;
+        return err_set(err, ERR_UNSUPPORTED, "the engine sets no limit of %s",
+                       wanted[i].controller);
+    }
+    return 0;
+}
+
+static int judge(const struct prepare *p, int dir, struct err *err)
+{
+    /* The last two are of image `host`, and of a device that is put there on purpose. */
     static const char *const promises[] = {"seccomp 2", "no_new_privs 1", "capabilities 0",
-                                           "device refused", "uid 65534", "hidden yes"};
+                                           "uid 65534", "device refused", "hidden yes"};
+    const size_t n_promises = p->conf.engine ? 4 : ARRAY_LEN(promises);
     char log[8192];
     size_t n = 0;
     int rc = file_read(dir, SHIM_LOG_PREFIX "000000000001", log, sizeof(log), &n, err);
     if (rc < 0) return rc;
-    for (size_t i = 0; i < ARRAY_LEN(promises); i++)
+    for (size_t i = 0; i < n_promises; i++)
         if (!said(log, promises[i]))
             return err_set(err, ERR_UNSUPPORTED, "the probe container did not see '%s'",
                            promises[i]);
@@ -68,19 +101,21 @@ static int converse(struct crun *c, struct prepare *p, int dir, struct err *err)
     struct shim_created made;
     struct memo_exit e;
     char go = SHIM_GO;
-    int rc = await(p->sock, SHIM_CREATED, buf, sizeof(buf), err);
+    int rc = await(p, SHIM_CREATED, buf, sizeof(buf), err);
     if (rc < 0) return rc;
     memcpy(&made, buf + 1, sizeof(made));
-    if (!cgroup_holds(&c->node.cgroups, p->conf.name, made.pid))
+    rc = p->conf.engine ? judge_limits(dir, err) : 0;
+    if (rc < 0) return rc;
+    if (!p->conf.engine && !cgroup_holds(&c->node.cgroups, p->conf.name, made.pid))
         return err_set(err, ERR_UNSUPPORTED, "the probe container is outside its control groups");
     if (send(p->sock, &go, 1, MSG_NOSIGNAL) != 1)
         return err_set(err, ERR_IO, "the probe's supervisor died");
-    rc = await(p->sock, SHIM_EXIT, buf, sizeof(buf), err);
+    rc = await(p, SHIM_EXIT, buf, sizeof(buf), err);
     if (rc == 0) rc = memo_read_exit(dir, &e, err);
     if (rc == 0 && (!e.known || e.status != 0))
         rc = err_set(err, ERR_UNSUPPORTED, "the probe container failed with status %d",
                      (int)e.status);
-    return rc < 0 ? rc : judge(dir, err);
+    return rc < 0 ? rc : judge(p, dir, err);
 }
 
 static int probe_in(struct crun *c, int dir, struct err *err)
@@ -90,6 +125,7 @@ static int probe_in(struct crun *c, int dir, struct err *err)
     struct container_spec s = {.image = "host", .argv = argv, .envp = envp, .hostname = "probe",
                                .uid = NOBODY, .gid = NOBODY, .cpu_milli = 1000,
                                .mem_bytes = 64 * 1048576, .pids_max = 32, .shm_bytes = 1048576};
+    if (c->node.docker) s.image = DOCKER_PROBE;
     struct prepare p;
     int rc = prepare_init(&p, &c->node, &s, dir, err);
     if (rc < 0) return rc;
@@ -118,6 +154,13 @@ static int probe_once(struct crun *c, struct err *err)
     int cleaned = clean_all(&c->node, name, rc < 0 ? NULL : err);
     file_remove_tree(c->node.logs, name, NULL);
     return rc < 0 ? rc : cleaned;
+}
+
+int crun_probe_docker(struct crun *c, struct err *err)
+{
+    int rc = probe_once(c, err);
+    if (rc < 0) err_prefix(err, "it does not run containers as promised");
+    return rc;
 }
 
 int crun_probe(struct crun *c, struct err *err)

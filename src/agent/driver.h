@@ -124,6 +124,8 @@ struct driver_config {
     const char *registries_insecure; /* without TLS: "host:port,host:port", or NULL */
     int64_t image_cache_bytes; /* 0: 50 GiB, or a quarter of the disk */
     int64_t disk_bytes;     /* most a container may write to its root unless it says so; 0: all */
+    const char *docker_socket; /* docker driver: "unix:///path" */
+    const char *helper_path;   /* docker driver: rotad, whose role `engine` talks to it */
     int64_t log_keep_bytes; /* kept logs of ended members */
     struct claim capacity;  /* of the node; cpu_milli 0: not bounded */
     int64_t late_ms;        /* after a stop's grace, until a supervisor counts as hung; 0: 10 s */
@@ -135,6 +137,10 @@ struct driver_config {
 /* Adopts what an earlier agent left before returning. */
 int crun_driver_new(struct net_loop *loop, const struct driver_config *config,
                     struct driver *ret, struct err *err);
+/* The same containers, made by Docker or Podman over their API.  Begins also while the
+ * engine is away: what lives is adopted, and nothing is created until it has answered. */
+int docker_driver_new(struct net_loop *loop, const struct driver_config *config,
+                      struct driver *ret, struct err *err);
 /* Containers that exist in memory and files alone, for tests and benchmarks:
  * argv[0] "sleep:MS" runs for MS milliseconds, "exit:N" ends with N, "fail" fails to start. */
 int fake_driver_new(struct net_loop *loop, const struct driver_config *config,

@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include "agent/claim.h"
 #include "agent/disk.h"
+#include "agent/docker/host.h"
+#include "agent/docker/spec.h"
 #include "agent/gpu/grant.h"
 #include "agent/image/ref.h"
 #include "agent/image/root.h"
@@ -26,12 +28,12 @@ static bool good_path(const char *path)
     return !path || (path[0] == '/' && strlen(path) < MEMO_PATH && !strchr(path, '\n'));
 }
 
-int prepare_check(const struct container_spec *s, struct err *err)
+int prepare_check(const struct crun_node *node, const struct container_spec *s, struct err *err)
 {
-    struct image_ref image;
-    int rc = image_ref_parse(s->image, &image, err);
+    struct image_ref image = {0};
+    int rc = node->docker ? docker_check(s, err) : image_ref_parse(s->image, &image, err);
     if (rc < 0) return rc;
-    if (s->argv[0] ? !s->argv[0][0] : image.kind == IMAGE_HOST)
+    if (s->argv[0] ? !s->argv[0][0] : node->docker || image.kind == IMAGE_HOST)
         return err_set(err, ERR_INVALID, "the command is empty");
     if (s->uid == 0 || s->gid == 0)
         return err_set(err, ERR_DENIED, "containers never run as this machine's root");
@@ -89,7 +91,10 @@ static int fill_conf(struct prepare *p, const struct container_spec *s, struct e
     p->limits = (struct cgroup_limits){.cpu_milli = s->cpu_milli, .mem_bytes = s->mem_bytes,
                                        .pids_max = s->pids_max};
     if (s->grant) fill_granted(&p->limits, s->grant);
-    return cgroup_of(&n->cgroups, c->name, &c->cgroups, err);
+    if (!n->docker) return cgroup_of(&n->cgroups, c->name, &c->cgroups, err);
+    c->engine = true; /* its groups are the engine's, and known when it is there */
+    docker_name(s->ref, n->docker->tag, c->name);
+    return 0;
 }
 
 static void take_network(struct prepare *p, const struct container_spec *s)
@@ -107,9 +112,11 @@ int prepare_init(struct prepare *p, const struct crun_node *node, const struct c
 {
     char root[MEMO_PATH * 2];
     struct container_spec s = *spec;
+    enum docker_kind kind = node->docker ? (enum docker_kind)node->docker->kind : DOCKER_UNKNOWN;
     *p = (struct prepare){.node = node, .sock = -1, .pidfd = -1, .uid = s.uid, .gid = s.gid};
     strbuf_init(&p->config, BUNDLE_MAX);
     p->disk_bytes = s.disk_bytes >= 0 ? s.disk_bytes : node->disk_bytes;
+    if (node->docker) p->disk_bytes = 0; /* its root is the engine's */
     p->conf.disk = p->disk_bytes > 0;
     take_network(p, spec);
     if (s.shm_bytes == 0) s.shm_bytes = s.mem_bytes / 2;
@@ -119,7 +126,9 @@ int prepare_init(struct prepare *p, const struct crun_node *node, const struct c
     if (home && good_path(home)) TEXT_SET(p->home, str_of(home));
     int rc = fill_conf(p, &s, err);
     text_fmt(root, sizeof(root), "%s/containers/%s/m", node->state_dir, p->conf.name);
-    if (rc == 0) rc = bundle_config(&node->bundle, &s, root, &p->config, err);
+    if (rc == 0)
+        rc = node->docker ? docker_config(node, kind, &s, dir, &p->config, err)
+                          : bundle_config(&node->bundle, &s, root, &p->config, err);
     if (rc == 0) rc = claim_write_env(dir, s.envp, err);
     if (rc < 0) prepare_done(p);
     return rc;
@@ -155,6 +164,18 @@ static int fill_root(struct prepare *p, int dir, struct err *err)
                  : rootfs_fill(&n->rootfs, upper, &user, err);
     if (rc == 0 && p->disk_bytes > 0) rc = disk_make(dir, p->disk_bytes, err);
     return rc;
+}
+
+static int write_engine_files(struct prepare *p, int dir, struct err *err)
+{
+    int rc = memo_write_conf(dir, &p->conf, err);
+    if (rc == 0) rc = file_mkdir(dir, "bundle", 0700, err);
+    /* The container sees this one directory of ours, with the supervisor's socket. */
+    if (rc == 0) rc = file_mkdir(dir, "ctl", 0755, err);
+    if (rc == 0 && fchmodat(dir, "ctl", 0755, 0) < 0)
+        rc = err_sys(err, ERR_IO, errno, "cannot set the mode of a directory");
+    if (rc < 0) return rc;
+    return file_write(dir, "bundle/config.json", p->config.p, p->config.n, FILE_ORDERED, err);
 }
 
 static int write_files(struct prepare *p, int dir, struct err *err)
@@ -201,8 +222,9 @@ static int spawn(struct prepare *p, const char *mode, int dir, struct err *err)
 
 int prepare_run(struct prepare *p, int dir, struct err *err)
 {
-    int rc = write_files(p, dir, err);
+    int rc = p->conf.engine ? write_engine_files(p, dir, err) : write_files(p, dir, err);
     if (rc < 0) return rc; /* files go with the directory */
+    if (p->conf.engine) return spawn(p, "run", dir, err);
     rc = cgroup_make(&p->conf.cgroups, &p->limits, err);
     if (rc == ERR_NOT_FOUND && cgroup_host_make(&p->node->cgroups, err) == 0)
         rc = cgroup_make(&p->conf.cgroups, &p->limits, err);

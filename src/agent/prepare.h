@@ -28,7 +28,8 @@ struct prepare {
 };
 
 /* Whether this can ever run here: if not, err says why, for the user. */
-int prepare_check(const struct container_spec *spec, struct err *err);
+int prepare_check(const struct crun_node *node, const struct container_spec *spec,
+                  struct err *err);
 /* dir: of the claim; takes the environment down there. */
 int prepare_init(struct prepare *p, const struct crun_node *node,
                  const struct container_spec *spec, int dir, struct err *err);

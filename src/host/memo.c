@@ -149,9 +149,9 @@ static const struct memo_field conf_fields[] = {
     TEXT(memo_conf, hide),    TEXT(memo_conf, lower),      BOOL(memo_conf, tty),
     BOOL(memo_conf, stdin_open), BOOL(memo_conf, slow),    INT(memo_conf, limit_ms),
     INT(memo_conf, grace_ms),    BOOL(memo_conf, disk),    TEXT(memo_conf, home),
-    INT(memo_conf, fence_ms),
+    INT(memo_conf, fence_ms),    BOOL(memo_conf, engine),
 };
-#define CONF_OPTIONAL 3 /* of these, the last: files of older agents lack them */
+#define CONF_OPTIONAL 4 /* of these, the last: files of older agents lack them */
 static const struct memo_table conf_table = {"conf", conf_fields, ARRAY_LEN(conf_fields)};
 
 int memo_write_conf(int dir, const struct memo_conf *c, struct err *err)
@@ -177,7 +177,7 @@ int memo_read_conf(int dir, struct memo_conf *ret, struct err *err)
     rc = each_line("conf", str_n(buf, len), take_line, &t, err);
     if (rc < 0) return rc;
     uint64_t needed = (UINT64_C(1) << (ARRAY_LEN(conf_fields) - CONF_OPTIONAL)) - 1;
-    if ((t.seen & needed) != needed || c->cgroups.n == 0)
+    if ((t.seen & needed) != needed || (c->cgroups.n == 0 && !c->engine))
         return err_set(err, ERR_CORRUPT, "conf: a line is missing");
     *ret = *c;
     return 0;

@@ -55,6 +55,8 @@ struct memo_conf {
     bool tty, stdin_open;
     bool disk;                   /* the upper layer lives in a file system of its own, in `disk` */
     bool slow;                   /* the runtime's documented way, without shortcuts */
+    bool engine;                 /* another engine's container: crun is the helper that asks it,
+                                    crun_root its socket; the groups are known once it is there */
     int64_t limit_ms, grace_ms;
     int64_t fence_ms;            /* 0: none.  Absent in files of older agents */
     struct cgroup_set cgroups;

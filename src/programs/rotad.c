@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/docker/helper.h"
 #include "agent/image/fetch.h"
 #include "agent/main.h"
 #include "base/fds.h"
@@ -50,6 +51,7 @@ static const struct {
     {"probe", "rotad probe", probe_main},
     {"dev", "rotad dev", dev_main},
     {"image-fetch", "rotad image-fetch", fetch_main}, /* the agent's child */
+    {"engine", "rotad engine", helper_main}, /* for supervisors, not for people */
     {"version", "rotad version", say_version},
     {"--version", "rotad version", say_version},
     {"help", "rotad help", say_help},

@@ -26,6 +26,7 @@
 #include "host/proc.h"
 #include "host/pulse.h"
 #include "shim/fds.h"
+#include "shim/guest.h"
 
 #define TORN_MS 100 /* until a file that was being written is read again */
 
@@ -64,12 +65,13 @@ static _Noreturn void run_job(char *const *argv)
     _exit(absent ? 127 : 126);
 }
 
-static _Noreturn void leave(int status)
+_Noreturn void init_leave(int status)
 {
     char text[MEMO_STATUS_LEN];
     memo_format_status(status, text);
     ssize_t ignored = write(INIT_STATUS_FD, text, sizeof(text));
     (void)ignored;
+    guest_linger();
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
@@ -117,7 +119,7 @@ static void fence_begin(struct fence *f, int64_t after_ms)
     close(INIT_PULSE_FD);
     if (!f->map || timer_create(CLOCK_BOOTTIME, &how, &f->timer) < 0) {
         say("the command", "its fence cannot be set");
-        leave(126 << 8);
+        init_leave(126 << 8);
     }
     f->after_ms = after_ms;
     if (!pulse_read(f->map, &f->pulse_ms)) f->pulse_ms = proc_boot_ms() - after_ms;
@@ -131,7 +133,7 @@ static void reap(pid_t job)
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        if (pid == job) leave(status);
+        if (pid == job) init_leave(status);
 }
 
 int init_main(int64_t fence_ms, char *const *argv)
@@ -153,7 +155,7 @@ int init_main(int64_t fence_ms, char *const *argv)
     pid_t job = fork();
     if (job < 0) {
         say(argv[0], strerror(errno));
-        leave(126 << 8);
+        init_leave(126 << 8);
     }
     if (job == 0) run_job(argv);
     setpgid(job, job); /* also here, so that no early signal meets an empty group */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -85,16 +86,23 @@ static _Noreturn void child(const struct launch *l)
     char root[MEMO_PATH + 16], log[64];
     const char *argv[LAUNCH_ARGS + 8];
     size_t n = 0;
-    text_fmt(root, sizeof(root), "--root=%s", c->crun_root);
-    argv[n++] = "crun";
+    text_fmt(root, sizeof(root), "--%s=%s", c->engine ? "socket" : "root", c->crun_root);
+    argv[n++] = c->engine ? "rotad" : "crun";
+    if (c->engine) argv[n++] = "engine";
     argv[n++] = root;
-    argv[n++] = "--cgroup-manager=disabled";
+    if (!c->engine) argv[n++] = "--cgroup-manager=disabled";
     text_fmt(log, sizeof(log), "--log=" LAUNCH_DIR "%s", l->log);
     argv[n++] = log;
     for (size_t i = 0; i < LAUNCH_ARGS && l->args[i]; i++) argv[n++] = l->args[i];
     argv[n] = NULL;
-    if (cgroup_enter(&c->cgroups, &err) == 0 && private_mounts(l, &err) == 0 &&
-        place_fds(l, &err) == 0) {
+    /* An engine's helper touches no container: it stays where the supervisor is. */
+    bool entered = c->engine ||
+                   (cgroup_enter(&c->cgroups, &err) == 0 && private_mounts(l, &err) == 0);
+    if (l->locked) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        fcntl(SHIM_LOCK_FD, F_SETFD, 0);
+    }
+    if (entered && place_fds(l, &err) == 0) {
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
@@ -110,7 +118,8 @@ static _Noreturn void child(const struct launch *l)
 pid_t launch_runtime(const struct launch *l, struct err *err)
 {
     unlinkat(l->dir, l->log, 0);
-    pid_t pid = cgroup_fork(&l->conf->cgroups, err);
+    static const struct cgroup_set ours;
+    pid_t pid = cgroup_fork(l->conf->engine ? &ours : &l->conf->cgroups, err);
     if (pid == 0) child(l);
     return pid;
 }
@@ -171,7 +180,12 @@ int launch_console_take(int listener, int timeout_ms, struct err *err)
         return err_set(err, ERR_TIMEOUT, "the runtime offers no terminal");
     AUTO_FD int conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (conn < 0) return err_sys(err, ERR_IO, errno, "cannot accept the terminal");
-    p.fd = conn;
+    return launch_take_master(conn, timeout_ms, err);
+}
+
+int launch_take_master(int conn, int timeout_ms, struct err *err)
+{
+    struct pollfd p = {.fd = conn, .events = POLLIN};
     int fd = poll(&p, 1, timeout_ms) > 0 ? take_fd(conn) : -1;
     if (fd < 0) return err_set(err, ERR_IO, "the runtime's terminal did not arrive");
     return fd;

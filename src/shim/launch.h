@@ -1,6 +1,7 @@
-/* shim/launch.h - children that run the container runtime.
+/* shim/launch.h - children that run the container runtime, or the helper that asks another
+ * engine.
  *
- * Each enters the container's control groups first and then a mount namespace
+ * Of a runtime each enters the container's control groups first and then a mount namespace
  * of its own, where the overlay is mounted: the host never sees that mount, and
  * the kernel removes it with the container.  docs/spec/node.md */
 #ifndef SHIM_LAUNCH_H
@@ -14,6 +15,8 @@
 
 struct launch {
     const struct memo_conf *conf;
+    bool locked;       /* an engine's helper that makes a container: whoever looks whether this
+                        * supervisor lives waits for it, too, and it dies with us */
     bool overlay;      /* mount u, w over conf->lower at m */
     int in, out, err_fd; /* the child's 0, 1, 2; never a device of the host: the
                             runtime gives them to the container's user */
@@ -42,5 +45,7 @@ void launch_error(int dir, const char *log, char *ret, size_t cap);
 int launch_console_listen(const char *name, struct err *err);
 /* The master out of one message, or a code; waits up to timeout_ms. */
 int launch_console_take(int listener, int timeout_ms, struct err *err);
+/* The same from a connection that is there already. */
+int launch_take_master(int conn, int timeout_ms, struct err *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/str.h"
 #include "shim/exec.h"
+#include "shim/guest.h"
 #include "shim/hold.h"
 #include "shim/init.h"
 #include "shim/probe.h"
@@ -22,6 +23,9 @@ int main(int argc, char **argv)
         str_to_u64(str_of(argv[3]), &fence_ms) && fence_ms > 0 && fence_ms < INT32_MAX &&
         strcmp(argv[4], "--") == 0)
         return init_main((int64_t)fence_ms, argv + 5);
+    if (strcmp(mode, "guest") == 0 && argc > 4 && str_to_u64(str_of(argv[3]), &fence_ms) &&
+        fence_ms < INT32_MAX)
+        return guest_main(argv[2], (int64_t)fence_ms, argv + 4);
     if (strcmp(mode, "run") == 0 && argc == 2) return super_run_main();
     if (strcmp(mode, "adopt") == 0 && argc == 2) return super_adopt_main();
     if (strcmp(mode, "exec") == 0 && argc == 2) return exec_main(false);

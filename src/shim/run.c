@@ -23,7 +23,7 @@
 #include "shim/fds.h"
 #include "shim/super.h"
 
-enum { P_LISTEN, P_RUNTIME, P_INIT, P_TIMER, P_INPUT, P_CHILD, P_READY, P_CLIENTS,
+enum { P_LISTEN, P_RUNTIME, P_INIT, P_TIMER, P_INPUT, P_CHILD, P_READY, P_GUEST, P_CLIENTS,
        P_N = P_CLIENTS + SUPER_CLIENTS };
 
 /* Nothing of the agent's may stay open here: whoever waits for the end of a pipe
@@ -101,7 +101,7 @@ static void on_time(struct super *s)
     if (s->move_at_ms && now >= s->move_at_ms) super_move(s);
     if (s->kill_at_ms && now >= s->kill_at_ms) {
         s->kill_at_ms = 0;
-        cgroup_kill(&s->conf.cgroups, 10000, NULL);
+        super_kill(s);
     }
 }
 
@@ -110,6 +110,8 @@ static void on_events(struct super *s, struct pollfd *p)
     if (p[P_CHILD].revents) reap_strangers(s, p[P_CHILD].fd);
     if (p[P_RUNTIME].revents) super_created(s);
     if (p[P_READY].revents) super_ready(s);
+    if (p[P_GUEST].revents && s->guest.conn >= 0) engine_heard(s);
+    else if (p[P_GUEST].revents) engine_accept(s);
     if (p[P_INIT].revents && s->phase != SUPER_ENDED) super_finish(s);
     if (p[P_TIMER].revents && s->phase != SUPER_ENDED) on_time(s);
     if (p[P_INPUT].revents) control_input_flush(s);
@@ -134,6 +136,9 @@ static int loop(struct super *s, struct err *err)
         p[P_TIMER] = (struct pollfd){.fd = timer, .events = POLLIN};
         p[P_INPUT] = (struct pollfd){.fd = s->input_n ? s->input : -1, .events = POLLOUT};
         p[P_READY] = (struct pollfd){.fd = s->ready, .events = POLLIN};
+        int asked = s->phase == SUPER_RUNNING ? s->guest.listener : -1;
+        p[P_GUEST] = (struct pollfd){.fd = s->guest.conn >= 0 ? s->guest.conn : asked,
+                                     .events = POLLIN};
         p[P_CHILD] = (struct pollfd){.fd = children, .events = POLLIN};
         for (int i = 0; i < SUPER_CLIENTS; i++) {
             bool deaf = full && s->clients[i].typed;

@@ -21,6 +21,7 @@
 
 #define PIPE_BYTES (1024 * 1024)
 #define CREATE_MS 60000
+#define ENGINE_CREATE_MS (30 * 60000) /* it may have an image to fetch */
 #define KILL_MS 10000
 #define DRAIN_MS 200
 #define MOVE_AFTER_MS 1000
@@ -32,6 +33,8 @@ int super_open(struct super *s, struct err *err)
     for (int i = 0; i < SUPER_CLIENTS; i++) s->clients[i].fd = -1;
     s->runtime_fd = s->pidfd = s->ready = s->listener = s->console = s->input = -1;
     s->log.fd = s->log.wake = -1;
+    s->guest = (struct super_guest){.listener = -1, .conn = -1, .fds = {-1, -1, -1, -1, -1, -1},
+                                    .use = {-1, -1, -1}};
     s->dir = file_open_dir(AT_FDCWD, ".", err);
     if (s->dir < 0) return s->dir;
     return memo_read_conf(s->dir, &s->conf, err);
@@ -111,6 +114,10 @@ static int make_fds(struct super *s, struct job_fds *f, struct err *err)
     if (rc == 0) rc = output_pipe(&f->log_err, &f->err, err);
     if (rc == 0) rc = input_pipe(s, &f->in, err);
     if (rc == 0) rc = ready_pipe(s, &f->ready, err);
+    if (rc == 0 && s->conf.engine) {
+        if (s->conf.tty) file_close(&s->input);
+        return engine_listen(s, err);
+    }
     if (rc == 0 && s->conf.tty) {
         file_close(&s->input); /* the terminal is the input */
         s->console = launch_console_listen("con", err);
@@ -149,16 +156,27 @@ int super_create(struct super *s, struct err *err)
                        .args = {"create", "--bundle=bundle", "--pid-file=" LAUNCH_DIR "pid",
                                 pulse < 0 ? "--preserve-fds=2" : "--preserve-fds=3",
                                 s->conf.name}};
-    if (s->conf.tty) {
+    if (s->conf.engine) { /* what the job gets goes to init itself, once it is there */
+        l.status = l.ready = l.pulse = -1;
+        l.locked = true;
+        l.args[3] = s->conf.name;
+        l.args[4] = NULL;
+    } else if (s->conf.tty) {
         l.args[4] = "--console-socket=" LAUNCH_DIR "con";
         l.args[5] = s->conf.name;
     }
     s->phase = SUPER_CREATING;
-    s->create_until_ms = proc_boot_ms() + CREATE_MS;
+    s->create_until_ms = proc_boot_ms() + (s->conf.engine ? ENGINE_CREATE_MS : CREATE_MS);
     s->runtime = launch_runtime(&l, err);
     if (s->runtime < 0) return s->runtime;
     s->runtime_fd = proc_open_child(s->runtime, err);
     if (s->runtime_fd < 0) return s->runtime_fd;
+    if (s->conf.engine) {
+        if (pulse < 0) pulse = fcntl(status, F_DUPFD_CLOEXEC, 5); /* one that init closes */
+        const int held[GUEST_N] = {f.in, f.out, f.err, status, f.ready, pulse};
+        memcpy(s->guest.fds, held, sizeof(held));
+        f.in = f.out = f.err = status = f.ready = pulse = -1;
+    }
     /* With a terminal the streams carry only what the runtime itself says. */
     rc = log_start(&s->log, s->dir, f.log_out, f.log_err, s->conf.tty || s->conf.stdin_open, err);
     if (rc == 0) f.log_out = f.log_err = -1;
@@ -174,27 +192,51 @@ static int read_pid(struct super *s, struct err *err)
     if (rc < 0) return rc;
     if (!str_to_u64(str_trim(str_n(buf, n)), &pid) || pid < 2 || pid > INT32_MAX)
         return err_set(err, ERR_CORRUPT, "the runtime wrote no pid");
-    s->pidfd = proc_open_child((int64_t)pid, err);
-    if (s->pidfd < 0) return s->pidfd;
+    /* No child of ours where an engine started it: then by its start time. */
+    if (!s->conf.engine) s->pidfd = proc_open_child((int64_t)pid, err);
+    if (!s->conf.engine && s->pidfd < 0) return s->pidfd;
     rc = proc_start_time((int64_t)pid, &start, err);
+    if (rc == 0 && s->conf.engine) rc = s->pidfd = proc_open((int64_t)pid, start, err);
     if (rc < 0) return rc;
     s->life.pid = (int64_t)pid;
     s->life.start = (int64_t)start;
-    s->is_child = true;
+    s->is_child = !s->conf.engine;
     return super_life(s, err);
 }
 
 /* The terminal replaces the pipes: same log, other source. */
+static int use_terminal(struct super *s, int master, struct err *err)
+{
+    fcntl(master, F_SETFL, O_NONBLOCK);
+    s->input = fcntl(master, F_DUPFD_CLOEXEC, 5);
+    log_finish(&s->log, 1);
+    return log_start(&s->log, s->dir, master, -1, true, err);
+}
+
 static int take_terminal(struct super *s, struct err *err)
 {
     int master = launch_console_take(s->console, 1000, err);
     if (master < 0) return master;
     file_close(&s->console);
     unlinkat(s->dir, "con", 0);
-    fcntl(master, F_SETFL, O_NONBLOCK);
-    s->input = fcntl(master, F_DUPFD_CLOEXEC, 5);
-    log_finish(&s->log, 1);
-    return log_start(&s->log, s->dir, master, -1, true, err);
+    return use_terminal(s, master, err);
+}
+
+/* Where the engine put it is written down by the helper. */
+static int take_guest(struct super *s, struct err *err)
+{
+    int master = -1;
+    int rc = memo_read_conf(s->dir, &s->conf, err);
+    if (rc == 0) rc = engine_meet(s, &master, err);
+    return rc == 0 && master >= 0 ? use_terminal(s, master, err) : rc;
+}
+
+static int take_container(struct super *s, struct err *err)
+{
+    int rc = read_pid(s, err);
+    if (rc < 0) return rc;
+    if (s->conf.engine) return take_guest(s, err);
+    return s->conf.tty ? take_terminal(s, err) : 0;
 }
 
 static void forget_runtime(struct super *s)
@@ -231,7 +273,7 @@ void super_created(struct super *s)
         super_fail(s, text);
         return;
     }
-    if (read_pid(s, &err) < 0 || (s->conf.tty && take_terminal(s, &err) < 0)) {
+    if (take_container(s, &err) < 0) {
         super_fail(s, err.text);
         return;
     }
@@ -271,6 +313,12 @@ static int start_slowly(struct super *s, struct err *err)
     return s->runtime_fd < 0 ? s->runtime_fd : 0;
 }
 
+static int open_barrier(struct super *s, struct err *err)
+{
+    if (s->conf.engine) return engine_go(s, err);
+    return !s->conf.slow && open_fifo(s) ? 0 : start_slowly(s, err);
+}
+
 void super_go(struct super *s)
 {
     struct err err = {0};
@@ -279,7 +327,7 @@ void super_go(struct super *s)
     s->life.started_wall_us = proc_wall_us();
     s->life.limit_boot_ms = s->conf.limit_ms ? proc_boot_ms() + s->conf.limit_ms : 0;
     if (super_life(s, &err) < 0 || memo_write_go(s->dir, s->life.boot_id, &err) < 0 ||
-        ((s->conf.slow || !open_fifo(s)) && start_slowly(s, &err) < 0)) {
+        open_barrier(s, &err) < 0) {
         super_fail(s, err.text);
         return;
     }
@@ -288,7 +336,11 @@ void super_go(struct super *s)
 
 /* The one before may have died between its record and the act.  Where nobody
  * reads any more this does nothing. */
-void super_go_again(struct super *s) { open_fifo(s); }
+void super_go_again(struct super *s)
+{
+    if (s->conf.engine) engine_again(s);
+    else open_fifo(s);
+}
 
 void super_ready(struct super *s)
 {
@@ -366,13 +418,24 @@ static void end_now(struct super *s, enum shim_kind kind)
     s->phase = SUPER_ENDED;
 }
 
+void super_kill(struct super *s)
+{
+    if (s->conf.engine) {
+        engine_look(s);
+        s->guest.killed = true;
+        if (s->pidfd >= 0) proc_signal(s->pidfd, SIGKILL); /* process 1: its end is everybody's */
+    }
+    cgroup_kill(&s->conf.cgroups, KILL_MS, NULL);
+}
+
 void super_fail(struct super *s, const char *text)
 {
     /* The runtime may not have entered its control group yet. */
     if (s->runtime > 0) kill(s->runtime, SIGKILL);
     if (s->runtime > 0) waitpid(s->runtime, NULL, 0);
     forget_runtime(s);
-    cgroup_kill(&s->conf.cgroups, KILL_MS, NULL);
+    super_kill(s);
+    engine_forget(s);
     log_finish(&s->log, DRAIN_MS);
     s->end = (struct memo_exit){.mem_peak_bytes = -1, .cpu_us = -1};
     text_clip(s->end.text, sizeof(s->end.text), str_of(text));
@@ -387,6 +450,9 @@ static void find_status(struct super *s)
     if (memo_read_status(s->dir, &job, &s->end.fenced, NULL) == 0) {
         s->end.known = true;
         s->end.status = job;
+    } else if (s->conf.engine && s->phase >= SUPER_STARTING && engine_killed(s, &s->end.oom)) {
+        s->end.known = true;
+        s->end.status = SIGKILL;
     } else if (have_own) {
         s->end.known = true;
         s->end.status = own;
@@ -401,13 +467,15 @@ void super_finish(struct super *s)
     s->end = (struct memo_exit){.ran = s->phase >= SUPER_STARTING,
                                 .timed_out = s->life.timed_out,
                                 .started_wall_us = s->life.started_wall_us};
+    if (s->conf.engine) engine_look(s);
     find_status(s);
     cgroup_kill(&s->conf.cgroups, KILL_MS, NULL); /* helpers that were running beside it */
     log_finish(&s->log, DRAIN_MS);
     cgroup_read(&s->conf.cgroups, &use);
+    if (s->conf.engine && use.cpu_us < 0) use = s->guest.use; /* the engine was faster */
     s->end.mem_peak_bytes = use.mem_peak_bytes;
     s->end.cpu_us = use.cpu_us;
-    s->end.oom = use.oom_kills > 0 && s->end.known && s->end.status != 0;
+    s->end.oom = (s->end.oom || use.oom_kills > 0) && s->end.known && s->end.status != 0;
     if (s->end.fenced) TEXT_CLIP(s->end.text, STR(MEMO_FENCED_TEXT));
     if (!s->end.ran) TEXT_CLIP(s->end.text, STR("the container ended before it was started"));
     end_now(s, s->end.ran ? SHIM_EXIT : SHIM_FAILED);

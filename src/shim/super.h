@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include "base/err.h"
 #include "host/memo.h"
+#include "shim/guest.h"
 #include "shim/log.h"
 #include "wire/shim.h"
 
@@ -26,6 +27,14 @@ enum super_phase { SUPER_CREATING = 1, SUPER_HELD, SUPER_STARTING, SUPER_RUNNING
 struct super_client {
     int fd;     /* -1: free */
     bool typed; /* sent input: waits with it, while others are still heard */
+};
+
+/* Of a container that another engine starts, conf.engine: see guest.h. */
+struct super_guest {
+    int listener, conn;
+    int fds[GUEST_N];        /* for init, until it has them */
+    struct cgroup_usage use; /* the last that was read */
+    bool killed;             /* by us */
 };
 
 struct super {
@@ -46,6 +55,7 @@ struct super {
     int64_t move_at_ms;      /* to the group of supervisors; 0: not due */
     int listener, console;
     struct super_client clients[SUPER_CLIENTS];
+    struct super_guest guest;
     int input;             /* write end or terminal; -1: closed */
     bool input_eof;        /* close once the pending bytes are out */
     uint32_t input_n;      /* pending */
@@ -69,8 +79,22 @@ void super_move(struct super *s);     /* out of the unit of whoever started us *
 void super_stop(struct super *s, int64_t grace_ms, bool preempted);
 void super_signal(struct super *s, uint32_t no, int signum);
 void super_fail(struct super *s, const char *text);
+void super_kill(struct super *s); /* everything in the container */
 void super_finish(struct super *s);   /* the container is gone: the record of its end */
 int super_life(struct super *s, struct err *err);
+
+/* another engine's container, in engine.c */
+int engine_listen(struct super *s, struct err *err);
+/* The container is there: its init gets its streams; *ret_master is set with a terminal. */
+int engine_meet(struct super *s, int *ret_master, struct err *err);
+int engine_go(struct super *s, struct err *err);
+/* One that took over: init may still wait for "go", and would ask for it. */
+void engine_again(struct super *s);
+void engine_accept(struct super *s);
+void engine_look(struct super *s);  /* what its groups have counted so far */
+void engine_heard(struct super *s); /* its init has something to say, or is gone */
+bool engine_killed(struct super *s, bool *ret_oom);
+void engine_forget(struct super *s);
 
 /* the socket, in control.c */
 int control_listen(struct super *s, struct err *err);

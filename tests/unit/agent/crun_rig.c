@@ -18,8 +18,10 @@
 #include "net/loop.h"
 #include "wire/shim.h"
 
-#define WAIT_MS rig_ms(10000)
+#define WAIT_MS rig_ms(rig_engine() ? 60000 : 10000)
 #define OUTPUT_MAX (8 * 1024 * 1024)
+
+const char *rig_engine(void) { return getenv("ROTA_TEST_ENGINE"); }
 
 bool rig_possible(void)
 {
@@ -42,6 +44,17 @@ int64_t rig_ms(int64_t ms)
 
 bool rig_slow(void) { return rig_ms(1) > 1; }
 
+/* An engine has to answer, and to run the probe, before anything is created. */
+void rig_until_proved(struct rig *r)
+{
+    struct driver_facts f = {0};
+    for (int64_t until = net_now_ms() + WAIT_MS; net_now_ms() < until; rig_turn(r, 5)) {
+        r->driver.ops->facts(r->driver.self, &f);
+        if (f.proved) return;
+    }
+    fail_msg("the engine is not proved: %s", f.note);
+}
+
 void rig_start_agent(struct rig *r)
 {
     struct err err = {0};
@@ -50,8 +63,13 @@ void rig_start_agent(struct rig *r)
                               .image_program = getenv("ROTA_ROTAD"),
                               .image_cache_bytes = 128 * 1024 * 1024,
                               .log_keep_bytes = 64 * 1024 * 1024};
-    if (crun_driver_new(r->loop, &c, &r->driver, &err) < 0) fail_msg("%s", err.text);
+    c.docker_socket = rig_engine();
+    c.helper_path = getenv("ROTA_ROTAD");
+    int rc = rig_engine() ? docker_driver_new(r->loop, &c, &r->driver, &err)
+                          : crun_driver_new(r->loop, &c, &r->driver, &err);
+    if (rc < 0) fail_msg("%s", err.text);
     r->driver.ops->set_incarnation(r->driver.self, "one");
+    if (rig_engine()) rig_until_proved(r);
 }
 
 void rig_stop_agent(struct rig *r)
@@ -89,7 +107,8 @@ struct container_spec rig_spec(struct rig *r, const char *const *argv)
 {
     static const char *const envp[] = {"PATH=/usr/bin:/bin", "HOME=/home/me", NULL};
     struct container_spec s = {
-        .ref = {r->next++, 1, 0}, .incarnation = "one", .image = "host", .argv = argv,
+        .ref = {r->next++, 1, 0}, .incarnation = "one",
+        .image = rig_engine() ? getenv("ROTA_TEST_IMAGE") : "host", .argv = argv,
         .envp = envp, .hostname = "box", .uid = 31337, .gid = 31337, .cpu_milli = 1000,
         .mem_bytes = 64 * 1048576, .pids_max = 32, .grace_ms = 30000,
     };

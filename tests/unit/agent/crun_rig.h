@@ -15,6 +15,8 @@ struct rig {
     uint64_t next;
 };
 
+/* The engine under test (docker_engine.py runs the same tests against it), or NULL: crun. */
+const char *rig_engine(void);
 bool rig_possible(void); /* root and crun; says why not */
 /* So long on a usual machine; longer by ROTA_TEST_PATIENCE, a factor, on a slow one. */
 int64_t rig_ms(int64_t ms);
@@ -28,6 +30,7 @@ int rig_teardown(void **state);
 /* The agent ends; its containers do not. */
 void rig_stop_agent(struct rig *r);
 void rig_start_agent(struct rig *r);
+void rig_until_proved(struct rig *r);
 
 struct container_spec rig_spec(struct rig *r, const char *const *argv);
 /* As rig_spec with "/bin/sh -c SCRIPT"; the array lives until the next call. */

@@ -82,9 +82,11 @@ static void what_can_never_run_is_fatal(void **state)
     static const char *const argv[] = {"/bin/true", NULL}, *const none[] = {NULL};
     struct { const char *says; struct container_spec s; } cases[5];
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) cases[i].s = rig_spec(&rig, argv);
-    cases[0].s.image = "pytorch";
-    cases[0].says = "image 'pytorch' is none that Rota knows; expected host, "
-                    "oci:/DIRECTORY[:TAG] or docker://NAME[:TAG]";
+    cases[0].s.image = rig_engine() ? "host" : "pytorch";
+    cases[0].says = rig_engine() ? "image 'host' needs the crun driver: a container engine takes "
+                                   "images alone, docker://REFERENCE or oci:DIRECTORY"
+                                 : "image 'pytorch' is none that Rota knows; expected host, "
+                                   "oci:/DIRECTORY[:TAG] or docker://NAME[:TAG]";
     cases[1].s.uid = 0;
     cases[1].says = "containers never run as this machine's root";
     cases[2].s.argv = none;
@@ -240,28 +242,31 @@ static void a_numbered_signal_comes_once(void **state)
 
 static void it_sees_what_it_should(void **state)
 {
-    static const struct { const char *script, *out; } cases[] = {
-        {"id -u; id -g; whoami", "31337\n31337\nuser31337\n"},
-        {"hostname; cat /etc/hostname", "box\nbox\n"},
-        {"pwd; cd; pwd; touch x && echo mine", "/\n/home/me\nmine\n"},
+    static const struct { const char *script, *out; bool host; } cases[] = {
+        {"id -u; id -g", "31337\n31337\n", false},
+        {"whoami", "user31337\n", true},
+        {"hostname; echo $(cat /etc/hostname)", "box\nbox\n", false},
+        {"pwd; cd; pwd; touch x && echo mine", "/\n/home/me\nmine\n", false},
         {"ls /root 2>/dev/null; ls -A /srv /var/log /boot 2>/dev/null; echo done",
-         "/srv:\n\n/var/log:\ndone\n"},
-        {"cat /etc/shadow 2>/dev/null || echo no", "no\n"},
-        {"touch /usr/bin/x 2>/dev/null || echo no", "no\n"},
-        {"touch /tmp/x /dev/shm/y && echo yes", "yes\n"},
-        {"cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '", "lo\n"},
+         "/srv:\n\n/var/log:\ndone\n", true},
+        {"cat /etc/shadow 2>/dev/null || echo no", "no\n", false},
+        {"touch /usr/bin/x 2>/dev/null || echo no", "no\n", false},
+        {"touch /tmp/x /dev/shm/y && echo yes", "yes\n", false},
+        {"cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '", "lo\n", false},
         {"grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'",
-         "CapEff:0000000000000000\nCapBnd:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n"},
-        {"unshare -U true 2>/dev/null || echo no", "no\n"},
-        {"cat /proc/self/cgroup | cut -d: -f3 | sort -u", NULL},
-        {"ls /proc/1/fd 2>/dev/null || echo closed", "closed\n"},
-        {"echo $$ $PPID", "2 1\n"},
-        {"echo $HOME $PATH", "/home/me /usr/bin:/bin\n"},
+         "CapEff:0000000000000000\nCapBnd:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n", false},
+        {"unshare -U true 2>/dev/null || echo no", "no\n", false},
+        {"cat /proc/self/cgroup | cut -d: -f3 | sort -u", NULL, false},
+        {"ls /proc/1/fd 2>/dev/null || echo closed", "closed\n", false},
+        {"echo $$ $PPID", "2 1\n", true}, /* others count on from what their runtime was */
+        {"echo $PPID", "1\n", false},
+        {"echo $HOME $PATH", "/home/me /usr/bin:/bin\n", false},
         {"cat /proc/sys/kernel/hostname; echo x > /proc/sys/kernel/hostname 2>/dev/null || echo no",
-         "box\nno\n"},
+         "box\nno\n", false},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (cases[i].host && rig_engine()) continue;
         struct container_spec s = rig_shell(&rig, cases[i].script);
         struct member_report m = rig_run(&rig, &s);
         assert_int_equal(m.phase, MEMBER_EXITED);
@@ -276,7 +281,7 @@ static void it_sees_what_it_should(void **state)
 
 static void it_starts_where_it_is_told(void **state)
 {
-    static const char *const dirs[] = {"/jobs/deep/er", "/tmp", "/usr/lib", "/home/me/data"};
+    static const char *const dirs[] = {"/jobs/deep/er", "/tmp", "/usr/bin", "/home/me/data"};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
         char want[64];
@@ -386,6 +391,7 @@ static void the_documented_slow_way_works_too(void **state)
     (void)state;
     struct crun *c = rig.driver.self;
     const char *filter = c->node.bundle.filter_base64;
+    if (rig_engine()) skip();
     crun_node_slow(&c->node);
     struct container_spec s =
         rig_shell(&rig, "grep Seccomp: /proc/self/status; unshare -U true 2>/dev/null || exit 7");
@@ -404,7 +410,8 @@ static void the_node_says_what_it_proved(void **state)
     rig.driver.ops->facts(rig.driver.self, &f);
     assert_true(f.proved);
     assert_false(f.simulated);
-    assert_non_null(strstr(f.note, "control groups v"));
+    if (rig_engine()) assert_true(strstr(f.note, "Docker ") || strstr(f.note, "Podman "));
+    else assert_non_null(strstr(f.note, "control groups v"));
 }
 
 int main(void)

@@ -115,6 +115,7 @@ static void a_driver_that_ends_tells_no_more(void **state)
     struct driver_config c = {.state_dir = rig.state_dir, .shim_path = getenv("ROTA_SHIM"),
                               .log_keep_bytes = 1024 * 1024, .on_change = count_change,
                               .arg = &changes};
+    if (rig_engine()) skip(); /* the same code, and nothing is created before it has answered */
     rig_stop_agent(&rig);
     if (crun_driver_new(rig.loop, &c, &d, &err) < 0) fail_msg("%s", err.text);
     assert_int_equal(d.ops->create(d.self, &s, &err), 0);
@@ -286,8 +287,12 @@ static void what_cannot_be_known_is_not_guessed(void **state)
     rig_start_agent(&rig);
     struct member_report m = rig_until(&rig, s.ref, MEMBER_EXITED);
     assert_int_equal(m.phase, MEMBER_EXITED);
-    assert_int_equal(m.end.exit_code, -1);
-    assert_non_null(strstr(m.end.detail, "unknown"));
+    if (rig_engine()) { /* which has watched */
+        assert_int_equal(m.end.exit_code, 137);
+    } else {
+        assert_int_equal(m.end.exit_code, -1);
+        assert_non_null(strstr(m.end.detail, "unknown"));
+    }
     rig_clean(&rig, s.ref);
 }
 
@@ -334,6 +339,7 @@ static void a_start_that_fails_is_told(void **state)
 {
     char name[MEMO_NAME], path[256];
     (void)state;
+    if (rig_engine()) skip(); /* there the barrier is the supervisor's own */
     struct container_spec s = rig_shell(&rig, "echo ran");
     rig_create(&rig, &s);
     rig_until(&rig, s.ref, MEMBER_READY);
