@@ -6,6 +6,7 @@
  * for and is not in the list is gone for the manager. */
 #include "agent/act.h"
 #include "agent/gpu/inject.h"
+#include "agent/hooks.h"
 #include "agent/launch.h"
 #include "base/check.h"
 #include "net/log.h"
@@ -19,6 +20,7 @@ struct act {
     struct driver driver;
     struct bodies *bodies;
     const struct inject *inject; /* or NULL */
+    struct hooks *hooks;         /* or NULL */
     char incarnation[33];
     bool known;     /* a list of wishes has come */
     bool sweep_due; /* something is gone: its body may be of no use any more */
@@ -42,6 +44,8 @@ struct act *act_new(const struct driver *driver, struct bodies *bodies, const ch
 }
 
 void act_set_inject(struct act *a, const struct inject *inject) { a->inject = inject; }
+
+void act_set_hooks(struct act *a, struct hooks *hooks) { a->hooks = hooks; }
 
 void act_free(struct act *a)
 {
@@ -129,11 +133,28 @@ static uint32_t list_begun(const struct act *a, struct member_report **ret)
     return merge(own, n, a->refused.v, a->refused.n, ret);
 }
 
+/* Whose epilog has not ended is not gone: its devices are not free.  Takes over `all`. */
+static uint32_t list_hooks(const struct act *a, struct member_report *all, uint32_t n,
+                           struct member_report **ret)
+{
+    AUTO_FREE struct member_report *held = NULL;
+    uint32_t n_held = hooks_list(a->hooks, &held);
+    for (uint32_t i = 0; i < n; i++) {
+        if (all[i].phase < MEMBER_EXITED || !hooks_holds(a->hooks, all[i].ref)) continue;
+        all[i].phase = MEMBER_STOPPING;
+        memset(&all[i].end, 0, sizeof(all[i].end));
+        all[i].end.exit_code = -1;
+        TEXT_CLIP(all[i].end.detail, STR("its epilog runs"));
+    }
+    return merge(all, n, held, n_held, ret);
+}
+
 uint32_t act_list(struct act *a, struct member_report **ret)
 {
-    struct member_report *begun = NULL;
+    struct member_report *begun = NULL, *all = NULL;
     uint32_t n = list_begun(a, &begun);
-    return merge(begun, n, a->waiting.v, a->waiting.n, ret);
+    n = merge(begun, n, a->waiting.v, a->waiting.n, &all);
+    return a->hooks != NULL ? list_hooks(a, all, n, ret) : (*ret = all, n);
 }
 
 /* It is coming: what is wished for and not in the list counts as gone.  For people it
@@ -172,14 +193,20 @@ static void need(struct act *a, uint64_t session)
 }
 
 /* What is not possible here may be elsewhere. */
-static int begin(struct act *a, struct launch *launch, struct grant *grant, struct err *err)
+static int begin(struct act *a, const struct body *body, struct launch *launch,
+                 struct grant *grant, struct err *err)
 {
+    struct hooks_ask ask = {launch->spec.ref, body->sync.owner, launch->spec.claim.devices};
     if (launch->spec.fence_ms != 0 && a->driver.ops->answered == NULL)
         return err_set(err, ERR_UNSUPPORTED, "on_disconnect requeue: this node's containers "
                        "cannot end by themselves");
+    int rc = a->hooks != NULL ? hooks_ready(a->hooks, &ask, err) : 0;
+    if (rc != 0) return rc;
     if (a->inject != NULL && inject_make(a->inject, &launch->ask, grant, err) != 0) return ERR_IO;
     launch_grant(launch, grant);
-    return a->driver.ops->create(a->driver.self, &launch->spec, err);
+    rc = a->driver.ops->create(a->driver.self, &launch->spec, err);
+    if (rc == 0 && a->hooks != NULL) hooks_made(a->hooks, ask.ref);
+    return rc;
 }
 
 static void create(struct act *a, const struct have *have, struct member_ref ref)
@@ -203,7 +230,7 @@ static void create(struct act *a, const struct have *have, struct member_ref ref
         return;
     }
     struct grant grant = {0};
-    int rc = begin(a, &launch, &grant, &err);
+    int rc = begin(a, body, &launch, &grant, &err);
     if (rc == 0) {
         bool known = FIND(&a->made, ref, &at);
         CHECK(!known);
@@ -284,10 +311,22 @@ void act_answered(struct act *a, int64_t sent_boot_ms)
     if (a->driver.ops->answered) a->driver.ops->answered(a->driver.self, sent_boot_ms);
 }
 
+static bool hooks_wanted(const void *a, struct member_ref ref) { return act_wanted(a, ref); }
+
+/* Also while the manager is away: what has ended is cleaned up after. */
+static void run_hooks(struct act *a)
+{
+    AUTO_FREE struct member_report *list = NULL;
+    if (a->hooks == NULL) return;
+    uint32_t n = a->driver.ops->list(a->driver.self, &list);
+    hooks_settle(a->hooks, list, n, hooks_wanted, a);
+}
+
 void act_run(struct act *a)
 {
     struct plan plan = {0};
     AUTO_FREE struct member_report *list = NULL;
+    run_hooks(a);
     if (!a->known) return;
     VEC_CLEAR(&a->needs);
     struct have have = {.n = list_begun(a, &list)};

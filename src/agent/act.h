@@ -11,10 +11,13 @@
 
 struct act;
 struct inject; /* agent/gpu/inject.h */
+struct hooks;  /* agent/hooks.h */
 
 struct act *act_new(const struct driver *driver, struct bodies *bodies, const char *incarnation);
 /* Where what devices need comes from; without it a container is only told of them. */
 void act_set_inject(struct act *a, const struct inject *inject);
+/* What runs before and after each container; without it nothing does. */
+void act_set_hooks(struct act *a, struct hooks *hooks);
 void act_free(struct act *a); /* NULL is fine; the driver and the bodies stay the caller's */
 
 /* Another store gives the orders from now on: its first list has to come. */

@@ -14,6 +14,7 @@
 #include "wire/table.h"
 
 #define FILE_MAX (256 * 1024)
+#define HOOK_MAX_MS (24 * 60 * 60 * INT64_C(1000))
 
 static const struct wire_field reserve_fields[] = {
     WIRE_F_I64(struct config_reserve, cpu_milli, "cpu_milli", .alias = "cpu", .flags = WIRE_CPU,
@@ -43,6 +44,19 @@ static const struct wire_field devices_fields[] = {
 };
 static const struct wire_table devices_table =
     WIRE_TABLE("devices", struct config_devices, devices_fields);
+
+static const struct wire_field health_fields[] = {
+    WIRE_F_TEXT(struct config_health, command, "command",
+                .doc = "program that fails while nothing new may be placed here"),
+    WIRE_F_I64(struct config_health, every_ms, "every_ms", .alias = "every",
+               .flags = WIRE_DURATION, .min = 1000, .max = HOOK_MAX_MS, .def = 60000,
+               .doc = "pause between its runs"),
+    WIRE_F_I64(struct config_health, timeout_ms, "timeout_ms", .alias = "timeout",
+               .flags = WIRE_DURATION, .min = 100, .max = HOOK_MAX_MS, .def = 30000,
+               .doc = "after which it has failed"),
+};
+static const struct wire_table health_table =
+    WIRE_TABLE("health", struct config_health, health_fields);
 
 static const struct wire_field config_fields[] = {
     WIRE_F_TEXT(struct agent_config, dir, "dir", .def_text = "/var/lib/rota/agent",
@@ -94,6 +108,15 @@ static const struct wire_field config_fields[] = {
                 .doc = "file with credentials of registries, root's alone"),
     WIRE_F_TEXT(struct agent_config, registries_insecure, "registries_insecure",
                 .doc = "registries that are spoken to without TLS: host:port,host:port"),
+    WIRE_F_TEXT(struct agent_config, prolog, "prolog",
+                .doc = "program to run before each container"),
+    WIRE_F_TEXT(struct agent_config, epilog, "epilog",
+                .doc = "program to run after each container, before its devices are free"),
+    WIRE_F_I64(struct agent_config, hook_timeout_ms, "hook_timeout_ms", .alias = "hook_timeout",
+               .flags = WIRE_DURATION, .min = 100, .max = HOOK_MAX_MS, .def = 60000,
+               .doc = "after which prolog or epilog have failed"),
+    WIRE_F_OBJECT(struct agent_config, health, "health", &health_table,
+                  .doc = "whether this node may take work"),
     WIRE_F_TEXT(struct agent_config, log_level, "log_level", .def_text = "info",
                 .doc = "debug, info, warn or error"),
 };
@@ -102,7 +125,7 @@ static const struct wire_table config_table =
 
 /* ---- flags ---- */
 
-enum flag_kind { FLAG_TEXT, FLAG_CPU, FLAG_BYTES, FLAG_COUNT };
+enum flag_kind { FLAG_TEXT, FLAG_CPU, FLAG_BYTES, FLAG_COUNT, FLAG_DURATION };
 
 struct flag {
     const char *name, *arg, *doc;
@@ -159,6 +182,15 @@ static const struct flag flags[] = {
      AT(registry_auth)},
     {"registries-insecure", "HOST:PORT,...", "registries without TLS", FLAG_TEXT,
      AT(registries_insecure)},
+    {"prolog", "PATH", "program to run before each container (none)", FLAG_TEXT, AT(prolog)},
+    {"epilog", "PATH", "program to run after each container (none)", FLAG_TEXT, AT(epilog)},
+    {"hook-timeout", "TIME", "after which they have failed (60s)", FLAG_DURATION,
+     AT(hook_timeout_ms)},
+    {"health", "PATH", "program that fails while nothing new may come (none)", FLAG_TEXT,
+     AT(health.command)},
+    {"health-every", "TIME", "pause between its runs (60s)", FLAG_DURATION, AT(health.every_ms)},
+    {"health-timeout", "TIME", "after which it has failed (30s)", FLAG_DURATION,
+     AT(health.timeout_ms)},
     {"log-level", "LEVEL", "debug, info, warn or error (info)", FLAG_TEXT, AT(log_level)},
 };
 
@@ -167,11 +199,16 @@ static int flag_set(const struct flag *f, const char *value, struct agent_config
 {
     void *dst = (char *)c + f->offset;
     uint64_t count;
+    int64_t ms;
     bool ok = false;
     switch (f->kind) {
     case FLAG_TEXT: ok = text_set(dst, f->size, str_of(value)); break;
     case FLAG_CPU: ok = fmt_parse_cpu(str_of(value), dst); break;
     case FLAG_BYTES: ok = fmt_parse_bytes(str_of(value), dst); break;
+    case FLAG_DURATION:
+        ok = fmt_parse_duration(str_of(value), &ms) && ms >= 100 && ms <= HOOK_MAX_MS;
+        if (ok) *(int64_t *)dst = ms;
+        break;
     case FLAG_COUNT:
         ok = str_to_u64(str_of(value), &count) && count <= NODE_DEVICES_MAX;
         if (ok) *(uint32_t *)dst = (uint32_t)count;
@@ -182,6 +219,7 @@ static int flag_set(const struct flag *f, const char *value, struct agent_config
                    f->kind == FLAG_TEXT    ? "too long"
                    : f->kind == FLAG_CPU   ? "expected CPUs such as 2 or 500m"
                    : f->kind == FLAG_BYTES ? "expected a size such as 8G"
+                   : f->kind == FLAG_DURATION ? "expected a time such as 30s, up to 24h"
                                            : "expected 0 to 16",
                    value);
 }
@@ -260,6 +298,19 @@ int agent_config_parse_yaml(struct str text, const char *file, struct agent_conf
     return wire_parse_yaml(&config_table, text, file, ret, err);
 }
 
+/* Programs are named by where they are: nothing is looked up, and no shell splits words. */
+static int programs_check(const struct agent_config *c, struct err *err)
+{
+    const struct { const char *flag, *path; } programs[] = {
+        {"prolog", c->prolog}, {"epilog", c->epilog}, {"health", c->health.command}};
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+        if (programs[i].path[0] == '\0' || programs[i].path[0] == '/') continue;
+        return err_set(err, ERR_INVALID, "--%s: expected the absolute path of a program, got "
+                       "\"%.80s\"", programs[i].flag, programs[i].path);
+    }
+    return 0;
+}
+
 static int config_check(struct agent_config *c, struct err *err)
 {
     if (c->name[0] == '\0') {
@@ -311,7 +362,7 @@ static int config_check(struct agent_config *c, struct err *err)
     if (c->cpu_milli == 0 || c->mem_bytes == 0) {
         return err_set(err, ERR_INVALID, "a node must offer some CPU and memory");
     }
-    return 0;
+    return programs_check(c, err);
 }
 
 int agent_config_parse(int argc, char **argv, struct agent_config *ret, bool *ret_help,

@@ -24,6 +24,11 @@ struct config_devices {
     char root_proc[CONFIG_PATH_MAX], root_sys[CONFIG_PATH_MAX], root_dev[CONFIG_PATH_MAX];
 };
 
+struct config_health {
+    char command[CONFIG_PATH_MAX]; /* says whether this node may take work; "": it may */
+    int64_t every_ms, timeout_ms;
+};
+
 struct agent_config {
     char dir[CONFIG_PATH_MAX];
     char manager[CONFIG_PATH_MAX]; /* "https://host:port" */
@@ -47,6 +52,9 @@ struct agent_config {
     int64_t disk_bytes;            /* most a container may write to its root; 0: no limit */
     char registry_auth[CONFIG_PATH_MAX];
     char registries_insecure[512]; /* without TLS: "host:port,host:port" */
+    char prolog[CONFIG_PATH_MAX], epilog[CONFIG_PATH_MAX]; /* around each container, or "" */
+    int64_t hook_timeout_ms;       /* of each of them */
+    struct config_health health;
     char log_level[8]; /* "debug", "info", "warn", "error" */
 };
 

@@ -13,9 +13,11 @@
 #include <unistd.h>
 #include "agent/act.h"
 #include "agent/capacity.h"
+#include "agent/checkup.h"
 #include "agent/epoch.h"
 #include "agent/gpu/fresh.h"
 #include "agent/gpu/gpu.h"
+#include "agent/hooks.h"
 #include "agent/port.h"
 #include "agent/link.h"
 #include "agent/netns/netns.h"
@@ -44,6 +46,8 @@ struct agent {
     struct metrics *metrics;
     struct port *port;
     struct link *link;
+    struct hooks *hooks;
+    struct checkup *checkup;
 };
 
 static void on_signal(void *arg, int signum)
@@ -172,6 +176,9 @@ static int describe(struct agent *a, struct sync_info *ret, struct err *err)
              a->c.devices.simulated > 0 ? "; GPUs are simulated" : "",
              facts.proved || facts.simulated ? "" : "; isolation not proved",
              note[0] ? "; " : "", note);
+    const char *why = checkup_why(a->checkup), *mark = hooks_mark(a->hooks);
+    if (why[0] != '\0') text_fmt(i->unhealthy, sizeof(i->unhealthy), "health: %.110s", why);
+    else TEXT_CLIP(i->unhealthy, str_of(mark));
     i->cpu_milli = offer.cpu_milli;
     i->mem_bytes = offer.mem_bytes;
     gpu_tell(a->gpu, i);
@@ -182,6 +189,15 @@ static void on_orders(void *arg, const struct sync_device_order *v, uint32_t n)
 {
     struct agent *a = arg;
     gpu_order(a->gpu, v, n);
+}
+
+/* The node as it is now, which hooks tell their programs of, too. */
+static int look(struct agent *a, struct sync_info *ret, struct err *err)
+{
+    int rc = describe(a, ret, err);
+    for (uint32_t i = 0; rc == 0 && i < ret->n_devices; i++)
+        hooks_set_uuid(a->hooks, i, ret->devices[i].uuid);
+    return rc;
 }
 
 /* Devices came, went, or are otherwise than before. */
@@ -195,8 +211,37 @@ static void on_devices(void *arg)
     if (a->driver.ops->set_devices)
         a->driver.ops->set_devices(a->driver.self, gpu_usable(a->gpu));
     wire_init(&wire_sync_info, &info);
-    if (describe(a, &info, &err) == 0) link_set_info(a->link, &info);
+    if (look(a, &info, &err) == 0) link_set_info(a->link, &info);
     else log_event(LOG_ERROR, "agent.describe", LOG_ERR(&err));
+}
+
+/* A program of the administrator's has ended: somebody may go on, and the node may be
+ * otherwise than it was. */
+static void on_script(void *arg)
+{
+    struct agent *a = arg;
+    struct sync_info info;
+    struct err err = {0};
+    if (a->link == NULL) return; /* the first word tells it */
+    link_changed(a->link);
+    wire_init(&wire_sync_info, &info);
+    if (look(a, &info, &err) == 0) link_set_info(a->link, &info);
+    else log_event(LOG_ERROR, "agent.describe", LOG_ERR(&err));
+}
+
+static int open_scripts(struct agent *a, struct err *err)
+{
+    const struct agent_config *c = &a->c;
+    struct hooks_opts hooks = {.dir = c->dir, .prolog = c->prolog, .epilog = c->epilog,
+                               .timeout_ms = c->hook_timeout_ms, .on_change = on_script, .arg = a};
+    struct checkup_opts health = {.path = c->health.command, .every_ms = c->health.every_ms,
+                                  .timeout_ms = c->health.timeout_ms, .on_change = on_script,
+                                  .arg = a};
+    int rc = hooks_open(a->loop, &hooks, &a->hooks, err);
+    if (rc != 0) return rc;
+    act_set_hooks(a->act, a->hooks);
+    if (health.path[0] != '\0') a->checkup = checkup_new(a->loop, &health);
+    return 0;
 }
 
 static int open_link(struct agent *a, struct err *err)
@@ -206,7 +251,8 @@ static int open_link(struct agent *a, struct err *err)
                           .on_incarnation = on_incarnation,
                           .on_orders = on_orders, .arg = a};
     struct tls_ctx *tls = NULL;
-    int rc = describe(a, &o.info, err);
+    int rc = open_scripts(a, err);
+    if (rc == 0) rc = look(a, &o.info, err);
     if (rc == 0) rc = capacity_boot_id("/proc", o.boot_id, err);
     if (rc == 0) rc = identity_client_tls(a->c.dir, false, &tls, err);
     if (rc != 0) return rc;
@@ -250,6 +296,8 @@ static int start(struct agent *a, struct err *err)
 static void finish(struct agent *a)
 {
     link_free(a->link);
+    checkup_free(a->checkup);
+    hooks_free(a->hooks);
     metrics_close(a->metrics);
     port_free(a->port);
     meters_free(a->meters);

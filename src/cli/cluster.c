@@ -150,6 +150,10 @@ static void show_node(const void *object, struct strbuf *b)
 {
     const struct node_view *v = object;
     strbuf_fmt(b, "%-10s %s (group %s)\n%-10s %s", "node", v->name, v->group, "state", v->state);
+    if (v->unhealthy[0]) {
+        strbuf_puts(b, strcmp(v->state, "unhealthy") == 0 ? ": " : ", unhealthy: ");
+        term_safe(b, str_of(v->unhealthy));
+    }
     if (v->silent_ms > 5000) {
         strbuf_puts(b, ", silent for ");
         fmt_duration(b, v->silent_ms);

@@ -45,6 +45,7 @@ static void explain_miss(const struct world *w, const struct session *s, const s
     why->unreachable = miss.unreachable;
     why->cordoned = miss.cordoned;
     why->quarantined = miss.quarantined;
+    why->unhealthy = miss.unhealthy;
     memcpy(why->filtered, miss.filtered, sizeof(why->filtered));
     why->too_small = miss.too_small;
     why->busy = miss.busy;

@@ -56,7 +56,7 @@ struct why {
     uint32_t place;          /* place in its group's queue from 1, 0: not queued */
     uint32_t queue_length;
     /* Nodes of the group removed by each filter, and what the nearest lacks. */
-    uint32_t nodes, unreachable, cordoned, quarantined, too_small, busy;
+    uint32_t nodes, unreachable, cordoned, quarantined, unhealthy, too_small, busy;
     uint32_t filtered[WHY_FILTERS]; /* by its constraints: enum filter, sched/filter.h */
     uint32_t nearest_node;   /* 0: none */
     /* For the first member that does not fit (one_node: for all): what it asks,

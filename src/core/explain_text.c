@@ -193,6 +193,7 @@ static void put_no_capacity(const struct world *w, const struct session *s, cons
     put_count(out, why->too_small, "too small", &first);
     put_count(out, why->cordoned, "cordoned", &first);
     put_count(out, why->quarantined, "quarantined", &first);
+    put_count(out, why->unhealthy, "unhealthy", &first);
     put_count(out, why->unreachable, "unreachable", &first);
     for (enum filter f = FILTER_NODE; f < FILTERS; f++) {
         if (why->filtered[f] == 0) continue;

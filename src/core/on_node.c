@@ -62,7 +62,8 @@ static bool texts_sane(const struct node *n)
     return terminated(n->boot_id, sizeof(n->boot_id)) &&
            terminated(n->data_addr, sizeof(n->data_addr)) &&
            terminated(n->net_addr, sizeof(n->net_addr)) &&
-           terminated(n->version, sizeof(n->version)) && terminated(n->facts, sizeof(n->facts));
+           terminated(n->version, sizeof(n->version)) &&
+           terminated(n->unhealthy, sizeof(n->unhealthy)) && terminated(n->facts, sizeof(n->facts));
 }
 
 /* What constraints are judged by. */
@@ -137,6 +138,7 @@ static void describe(struct node *n, const struct node *in)
     copy_text(n->net_addr, sizeof(n->net_addr), in->net_addr);
     copy_text(n->version, sizeof(n->version), in->version);
     copy_text(n->facts, sizeof(n->facts), in->facts);
+    copy_text(n->unhealthy, sizeof(n->unhealthy), in->unhealthy);
     copy_text(n->labels, sizeof(n->labels), in->labels);
     copy_text(n->arch, sizeof(n->arch), in->arch);
     bool sane = labels_sort(n->labels);
@@ -149,7 +151,7 @@ static bool same_node(const struct node *a, const struct node *b)
            memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 &&
            node_same_devices(a, b) &&
            strcmp(a->boot_id, b->boot_id) == 0 && strcmp(a->data_addr, b->data_addr) == 0 &&
-           strcmp(a->net_addr, b->net_addr) == 0 &&
+           strcmp(a->net_addr, b->net_addr) == 0 && strcmp(a->unhealthy, b->unhealthy) == 0 &&
            strcmp(a->version, b->version) == 0 && strcmp(a->facts, b->facts) == 0 &&
            strcmp(a->labels, b->labels) == 0 && strcmp(a->arch, b->arch) == 0;
 }

@@ -376,6 +376,7 @@ static bool info_to_node(const struct world *w, const struct sync_request *rq, s
                 TEXT_SET(n->net_addr, str_of(in->net_addr)) &&
                 TEXT_SET(n->version, str_of(in->version)) &&
                 TEXT_SET(n->facts, str_of(in->facts)) &&
+                TEXT_SET(n->unhealthy, str_of(in->unhealthy)) &&
                 TEXT_SET(n->labels, str_of(in->labels)) && TEXT_SET(n->arch, str_of(in->arch));
     CHECK(fits);
     if (!labels_sort(n->labels)) {
@@ -416,7 +417,7 @@ static bool same_node(const struct node *a, const struct node *b)
     return a->group == b->group && a->epoch == b->epoch &&
            memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 &&
            strcmp(a->boot_id, b->boot_id) == 0 && strcmp(a->data_addr, b->data_addr) == 0 &&
-           strcmp(a->net_addr, b->net_addr) == 0 &&
+           strcmp(a->net_addr, b->net_addr) == 0 && strcmp(a->unhealthy, b->unhealthy) == 0 &&
            strcmp(a->version, b->version) == 0 && strcmp(a->facts, b->facts) == 0 &&
            strcmp(a->labels, b->labels) == 0 && strcmp(a->arch, b->arch) == 0 &&
            node_same_devices(a, b);

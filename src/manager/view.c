@@ -198,7 +198,8 @@ static const char *node_state(const struct node *n)
     if (n->unreachable) return "unreachable";
     if (n->quarantined) return "quarantined";
     if (n->draining) return n->first_alloc == MAP_NONE ? "drained" : "draining";
-    return n->cordoned ? "cordoned" : "ready";
+    if (n->cordoned) return "cordoned";
+    return n->unhealthy[0] != '\0' ? "unhealthy" : "ready";
 }
 
 void view_node_links(const struct node *n, struct node_view *ret)
@@ -272,6 +273,7 @@ void view_node(const struct manager *m, uint32_t user, const struct node *n,
     TEXT_CLIP(ret->data_addr, str_of(n->data_addr));
     TEXT_CLIP(ret->version, str_of(n->version));
     TEXT_CLIP(ret->facts, str_of(n->facts));
+    TEXT_CLIP(ret->unhealthy, str_of(n->unhealthy));
     TEXT_CLIP(ret->labels, str_of(n->labels));
     TEXT_CLIP(ret->arch, str_of(n->arch));
     ret->quarantined = n->quarantined;

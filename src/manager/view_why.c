@@ -28,6 +28,7 @@ static void put_counts(const struct world *w, const struct why *why, struct why_
     v->unreachable = why->unreachable;
     v->cordoned = why->cordoned;
     v->quarantined = why->quarantined;
+    v->unhealthy = why->unhealthy;
     for (int f = 0; f < WHY_FILTERS; f++) v->filtered += why->filtered[f];
     v->too_small = why->too_small;
     v->busy = why->busy;

@@ -179,6 +179,7 @@ struct node_view {
     bool cordoned, unreachable, quarantined;
     char cordon_reason[96], cordoned_by[64], cordoned_at[WIRE_TIME_TEXT];
     int64_t drain_in_ms;         /* until who is still there has to go; 0: not */
+    char unhealthy[128];
     char labels[256], arch[16];
     struct wire_texts failed_by; /* sessions in a row that failed to start there */
     struct slots_view capacity, used;
@@ -239,7 +240,7 @@ struct why_view {
     char node[NODE_NAME_MAX + 1]; /* where its first container would be */
     char blocker[24];            /* SKIPPED: the session ahead */
     uint32_t place, queue_length;
-    uint32_t nodes, unreachable, cordoned, quarantined, too_small, busy;
+    uint32_t nodes, unreachable, cordoned, quarantined, unhealthy, too_small, busy;
     uint32_t filtered;           /* by its constraints */
     char nearest_node[NODE_NAME_MAX + 1];
     struct slots_view missing;

@@ -185,6 +185,7 @@ static const struct wire_field node_fields[] = {
     WIRE_F_TEXT(struct node, net_addr, "net_addr", OMIT),
     WIRE_F_TEXT(struct node, version, "version", OMIT),
     WIRE_F_TEXT(struct node, facts, "facts", OMIT),
+    WIRE_F_TEXT(struct node, unhealthy, "unhealthy", OMIT),
     WIRE_F_TEXT(struct node, labels, "labels", OMIT),
     WIRE_F_TEXT(struct node, arch, "arch", OMIT),
     WIRE_F_U32(struct node, order_no, "order_no", OMIT),

@@ -30,6 +30,7 @@ static const struct wire_field info_fields[] = {
     WIRE_F_TEXT(struct sync_info, data_addr, "data_addr", NEED),
     WIRE_F_TEXT(struct sync_info, facts, "facts"),
     WIRE_F_TEXT(struct sync_info, labels, "labels", OMIT),
+    WIRE_F_TEXT(struct sync_info, unhealthy, "unhealthy", OMIT),
     WIRE_F_TEXT(struct sync_info, arch, "arch", OMIT),
     WIRE_F_TEXT(struct sync_info, net_addr, "net_addr", OMIT),
     WIRE_F_TEXT(struct sync_info, group, "group", .flags = WIRE_NAME, .def_text = "default",

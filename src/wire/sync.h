@@ -36,6 +36,7 @@ struct sync_info {
     char labels[256]; /* "disk=ssd,zone=a" */
     char arch[16];    /* as uname says it */
     char net_addr[48]; /* where other nodes reach this one, an IP address; "": as data_addr */
+    char unhealthy[128]; /* why nothing new may be placed here: "health: no space"; "": nothing */
     int64_t cpu_milli, mem_bytes;
     uint32_t orders_done; /* number of the last wish for a device that was carried out */
     uint32_t n_devices;

@@ -92,6 +92,7 @@ static void dump_node(const struct node *n, struct strbuf *out)
     put_text(out, "net", n->net_addr);
     put_text(out, "version", n->version);
     put_text(out, "facts", n->facts);
+    put_text(out, "unhealthy", n->unhealthy);
     put_text(out, "labels", n->labels);
     put_text(out, "arch", n->arch);
     if (n->links[0]) put_text(out, "links", n->links);

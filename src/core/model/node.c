@@ -55,7 +55,7 @@ bool node_same_devices(const struct node *a, const struct node *b)
 bool node_usable(const struct node *n)
 {
     return n->name[0] != '\0' && n->heard && !n->unreachable && !n->cordoned &&
-           !n->quarantined;
+           !n->quarantined && n->unhealthy[0] == '\0';
 }
 
 static struct slots left_over(const struct slots *capacity, const struct slots *used,

@@ -53,6 +53,7 @@ struct node {
     char facts[128];      /* notes for people: "seccomp by JSON: slow starts" */
     char labels[256];     /* "disk=ssd,zone=a", sorted by key */
     char arch[16];        /* "x86_64" */
+    char unhealthy[128];  /* its own script says why nothing new may come; "": nothing */
     bool cordoned;        /* nothing new is placed here ... */
     char cordon_reason[96]; /* ... for this reason, in a person's words */
     uint32_t cordon_by;   /* user; 0: nobody */

@@ -47,7 +47,7 @@ struct room place_left(const struct world *w, const struct place *p, uint32_t at
 
 /* Why the last search failed: nodes of the group by the filter that removed them. */
 struct place_miss {
-    uint32_t nodes, unreachable, cordoned, quarantined, too_small, busy;
+    uint32_t nodes, unreachable, cordoned, quarantined, unhealthy, too_small, busy;
     uint32_t filtered[FILTERS];
     uint32_t nearest_node; /* that lacks least; 0 when no node is left to compare */
     struct slots asked, free, missing;

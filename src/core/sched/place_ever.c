@@ -111,6 +111,7 @@ static bool count_node(const struct world *w, const struct session *s, const str
     if (now && (n->unreachable || !n->heard)) miss->unreachable++;
     else if (now && n->quarantined) miss->quarantined++;
     else if (now && n->cordoned) miss->cordoned++;
+    else if (now && n->unhealthy[0] != '\0') miss->unhealthy++;
     else if (!slots_fit(&failed->demand, &w->rooms.v[at].capacity)) miss->too_small++;
     else miss->busy++;
     return place_left(w, failed, at).usable;
@@ -134,7 +135,8 @@ void place_explain(const struct world *w, const struct session *s, enum place_sc
         CHECK(!slots_zero(&miss.missing));
     }
     for (int f = FILTER_NONE; f < FILTERS; f++) counted += miss.filtered[f];
-    counted += miss.unreachable + miss.cordoned + miss.quarantined + miss.too_small + miss.busy;
+    counted += miss.unreachable + miss.cordoned + miss.quarantined + miss.unhealthy;
+    counted += miss.too_small + miss.busy;
     CHECK(counted == miss.nodes);
     *ret = miss;
 }

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "agent/act.h"
+#include "agent/hooks.h"
 #include "net/loop.h"
 
 struct fixture {
@@ -286,6 +287,64 @@ static void orphans_alone_are_ended_as_such(void **state)
     fixture_done(&f);
 }
 
+static void tell(void *arg) { act_run(((struct fixture *)arg)->act); }
+
+static void until(struct fixture *f, uint64_t session, enum member_phase wanted)
+{
+    static const bool never;
+    int64_t end = net_now_ms() + 30000;
+    while (phase(f, session) != wanted) {
+        if (net_now_ms() > end) fail_msg("is %s", member_phase_name(phase(f, session)));
+        (void)net_loop_run_until(f->loop, &never, 10);
+        act_run(f->act); /* the fake driver's list moves by itself */
+    }
+}
+
+/* Around the container, and for people it is what it is: preparing, then stopping. */
+static void programs_run_before_and_after(void **state)
+{
+    struct fixture f;
+    struct err err = {0};
+    struct member_report r;
+    char dir[64], prolog[96], epilog[96];
+    static const char waits[] = "#!/bin/sh\nwhile [ ! -e $0.go ]; do sleep 0.02; done\n";
+    (void)state;
+    test_dir_new(dir);
+    text_fmt(prolog, sizeof(prolog), "%s/prolog", dir);
+    text_fmt(epilog, sizeof(epilog), "%s/epilog", dir);
+    test_file(dir, "prolog", waits);
+    test_file(dir, "epilog", waits);
+    assert_int_equal(chmod(prolog, 0755) | chmod(epilog, 0755), 0);
+    fixture_init(&f, false);
+    struct hooks *h;
+    struct hooks_opts o = {.dir = dir, .prolog = prolog, .epilog = epilog, .timeout_ms = 30000,
+                           .on_change = tell, .arg = &f};
+    assert_int_equal(hooks_open(f.loop, &o, &h, &err), 0);
+    act_set_hooks(f.act, h);
+    answer(&f, (struct wish[]){{1, WANT_RUN, SLEEP}}, 1);
+    assert_int_equal(phase(&f, 1), MEMBER_PREPARING);
+    assert_true(act_find(f.act, (struct member_ref){1, 1, 0}, &r));
+    assert_string_equal(r.end.detail, "its prolog runs");
+    test_file(dir, "prolog.go", "");
+    until(&f, 1, MEMBER_RUNNING);
+    answer(&f, (struct wish[]){{1, WANT_STOP, NULL}}, 1);
+    until(&f, 1, MEMBER_STOPPING);
+    answer(&f, NULL, 0); /* the manager has given it up: it stays until the devices are free */
+    assert_int_equal(phase(&f, 1), MEMBER_STOPPING);
+    test_file(dir, "epilog.go", "");
+    until(&f, 1, MEMBER_NONE);
+    test_file(dir, "prolog", "#!/bin/sh\necho no licence\nexit 1\n");
+    answer(&f, (struct wish[]){{2, WANT_RUN, SLEEP}}, 1);
+    until(&f, 2, MEMBER_FAILED);
+    assert_true(act_find(f.act, (struct member_ref){2, 1, 0}, &r));
+    assert_string_equal(r.end.detail, "prolog: no licence");
+    assert_false(r.end.fatal); /* elsewhere it may be otherwise */
+    hooks_free(h);
+    act_set_hooks(f.act, NULL);
+    fixture_done(&f);
+    test_dir_free(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +359,7 @@ int main(void)
         cmocka_unit_test(what_finds_no_room_waits_for_it),
         cmocka_unit_test(nothing_is_made_twice),
         cmocka_unit_test(a_malformed_body_is_a_fatal_failure),
+        cmocka_unit_test(programs_run_before_and_after),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,9 @@ static void wrong_flags(void **state)
         {{"--name", "n", "--dir", "relative"}, "absolute path"},
         {{"--name", "n", "--cgroup-parent", "rota"}, "expected /NAME"},
         {{"--name", "n", "--cgroup-parent", "/a/../b"}, "expected /NAME"},
+        {{"--name", "n", "--prolog", "prolog.sh --now"}, "--prolog: expected the absolute path"},
+        {{"--name", "n", "--health", "check"}, "--health: expected the absolute path"},
+        {{"--name", "n", "--hook-timeout", "0"}, "expected a time"},
         {{"--name", "n", "--config", "/nonexistent/x.yaml"}, "/nonexistent/x.yaml"},
     };
     (void)state;
@@ -103,6 +106,8 @@ static void wrong_files(void **state)
         {"devices:\n  simulated: 17\n", "f.yaml:2"},
         {"reserve:\n  disk: 1G\n", "f.yaml:2"},
         {"cpu: [1]\n", "f.yaml:1"},
+        {"health: /usr/bin/check\n", "f.yaml:1"},
+        {"health:\n  every: 0s\n", "f.yaml:2"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -329,6 +329,7 @@ void fake_node_begin(struct fake_node *n, const struct member_report *members, u
     text_clip(rq.info.data_addr, sizeof(rq.info.data_addr),
               str_of(n->data_addr ? n->data_addr : "127.0.0.1:9"));
     text_clip(rq.info.group, sizeof(rq.info.group), STR("default"));
+    if (n->unhealthy != NULL) TEXT_CLIP(rq.info.unhealthy, str_of(n->unhealthy));
     rq.info.cpu_milli = n->cpu_milli;
     rq.info.mem_bytes = n->mem_bytes;
     rq.poll_ms = poll_ms;

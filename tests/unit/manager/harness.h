@@ -66,6 +66,7 @@ struct fake_node {
     char cluster[33], incarnation[33];
     int64_t cpu_milli, mem_bytes;
     const char *data_addr; /* NULL: a good one */
+    const char *unhealthy; /* NULL: it is not */
     uint32_t protocol;     /* 0: 1 */
     bool brief;            /* names its list instead of sending it */
     uint64_t list_no, wants_no;
