@@ -26,6 +26,7 @@
 #include "agent/metrics.h"
 #include "base/check.h"
 #include "enrol/join.h"
+#include "enrol/renew.h"
 #include "net/log.h"
 #include "net/notify.h"
 #include "net/tls.h"
@@ -48,6 +49,8 @@ struct agent {
     struct link *link;
     struct hooks *hooks;
     struct checkup *checkup;
+    struct renew *renew;
+    struct tls_ctx *tls_port, *tls_link; /* made from the certificate */
 };
 
 static void on_signal(void *arg, int signum)
@@ -149,7 +152,7 @@ static int open_port(struct agent *a, struct err *err)
     a->port = port_new(a->loop, &(struct port_opts){.listen = a->c.data_listen, .tls = tls,
                                                     .driver = &a->driver, .act = a->act,
                                                     .identity = a->id}, err);
-    tls_ctx_free(tls);
+    a->tls_port = tls;
     return a->port == NULL ? ERR_IO : 0;
 }
 
@@ -258,8 +261,25 @@ static int open_link(struct agent *a, struct err *err)
     if (rc != 0) return rc;
     o.tls = tls;
     a->link = link_new(a->loop, &o, err);
-    tls_ctx_free(tls);
+    a->tls_link = tls;
     return a->link == NULL ? ERR_INVALID : 0;
+}
+
+/* Connections that are there go on; new ones show the new certificate. */
+static void on_renewed(void *arg)
+{
+    struct agent *a = arg;
+    struct err err = {0};
+    if (tls_ctx_reload(a->tls_port, &err) != 0 || tls_ctx_reload(a->tls_link, &err) != 0)
+        log_event(LOG_ERROR, "certificate.reload", LOG_ERR(&err));
+}
+
+static int open_renew(struct agent *a, struct err *err)
+{
+    struct renew_opts o = {.dir = a->c.dir, .manager = a->c.manager, .identity = &a->id,
+                           .on_renewed = on_renewed, .arg = a};
+    a->renew = renew_new(a->loop, &o, err);
+    return a->renew != NULL ? 0 : ERR_INVALID;
 }
 
 static int start(struct agent *a, struct err *err)
@@ -290,16 +310,20 @@ static int start(struct agent *a, struct err *err)
     if (a->c.metrics_listen[0] != '\0')
         rc = metrics_open(a->loop, a->c.metrics_listen, a->meters, &a->link, &a->metrics, err);
     if (rc == 0) rc = open_port(a, err);
-    return rc == 0 ? open_link(a, err) : rc;
+    if (rc == 0) rc = open_link(a, err);
+    return rc == 0 ? open_renew(a, err) : rc;
 }
 
 static void finish(struct agent *a)
 {
+    renew_free(a->renew);
     link_free(a->link);
     checkup_free(a->checkup);
     hooks_free(a->hooks);
     metrics_close(a->metrics);
     port_free(a->port);
+    tls_ctx_free(a->tls_port);
+    tls_ctx_free(a->tls_link);
     meters_free(a->meters);
     gpu_free(a->gpu);
     act_free(a->act);

@@ -129,6 +129,7 @@ void api_health(struct api_call *c);
 void api_ready(struct api_call *c);
 void api_metrics(struct api_call *c);
 void api_agent_join(struct api_call *c);
+void api_agent_renew(struct api_call *c);
 void api_agent_sync(struct api_call *c);
 
 #endif

@@ -118,3 +118,27 @@ void api_agent_join(struct api_call *c)
     join(c, &rq);
     wire_free(&wire_join_request, &rq);
 }
+
+/* Whoever shows a certificate that is still good gets another of the same name, and of no
+ * other whatever the request says. */
+void api_agent_renew(struct api_call *c)
+{
+    struct manager *m = c->m;
+    struct renew_request rq;
+    struct renew_answer answer = {0};
+    struct err err = {0};
+    struct str cn = c->req->tls_cn;
+    if (!str_starts(cn, STR("agent:")) && !str_starts(cn, STR("proxy:"))) {
+        answer_now(m, c->req, 403, "denied", "", "the certificate is no node's and no proxy's");
+        return;
+    }
+    if (!api_body(c, &wire_renew_request, &rq)) return;
+    if (authority_sign(&m->authority, str_of(rq.csr), cn, &answer.cert, &err) != 0) {
+        answer_now(m, c->req, 400, "invalid", "csr", err.text);
+    } else {
+        log_event(LOG_INFO, "renew", LOG_STR("name", cn), LOG_STR("peer", c->req->peer));
+        answer_object(m, c->req, 200, &wire_renew_answer, &answer);
+    }
+    wire_free(&wire_renew_answer, &answer);
+    wire_free(&wire_renew_request, &rq);
+}

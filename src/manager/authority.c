@@ -9,7 +9,8 @@
 #include "net/addr.h"
 
 #define CA_DAYS (30 * 365)
-#define LEAF_DAYS (10 * 365)
+#define LEAF_DAYS (10 * 365) /* made at each start */
+#define PART_DAYS 90         /* of agents and proxies, who renew theirs in time */
 
 static int open_ca(const char *dir, struct authority *a, struct err *err)
 {
@@ -117,6 +118,6 @@ void authority_done(struct authority *a)
 int authority_sign(const struct authority *a, struct str csr, struct str cn, char **ret_cert,
                    struct err *err)
 {
-    struct pki_leaf leaf = {.cn = cn, .days = LEAF_DAYS, .server = true, .client = true};
+    struct pki_leaf leaf = {.cn = cn, .days = PART_DAYS, .server = true, .client = true};
     return pki_csr_sign(&a->ca, csr, &leaf, ret_cert, err);
 }

@@ -124,6 +124,8 @@ const struct route routes[] = {
      "The world is loaded and the store takes turns."},
     {HTTP_POST, "/agent/v1/join", A, GATE_JOIN, OBJECT_NODE, ACTION_CREATE, true, api_agent_join,
      "A node or proxy shows a join token and gets its certificate."},
+    {HTTP_POST, "/agent/v1/renew", A, GATE_NODE, OBJECT_NODE, ACTION_CREATE, false,
+     api_agent_renew, "A node or proxy gets another certificate before its own ends."},
     {HTTP_POST, "/agent/v1/sync", A, GATE_NODE, OBJECT_NODE, ACTION_UPDATE, true, api_agent_sync,
      "A node says all that is and hears all that is wanted."},
     {HTTP_GET, "/healthz", A, GATE_OPEN, OBJECT_CLUSTER, ACTION_READ, false, api_health,

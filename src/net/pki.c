@@ -128,7 +128,7 @@ static bool add_ext(X509 *cert, X509 *issuer, int nid, const char *value)
 }
 
 /* Version, a random serial of 127 bits, and the lifetime. */
-static X509 *cert_blank(uint32_t days)
+static X509 *cert_blank(uint32_t days, uint32_t seconds)
 {
     unsigned char serial[16];
     X509 *cert = X509_new();
@@ -140,7 +140,7 @@ static X509 *cert_blank(uint32_t days)
         ok = bn != NULL && BN_to_ASN1_INTEGER(bn, X509_get_serialNumber(cert)) != NULL &&
              X509_set_version(cert, X509_VERSION_3) == 1 &&
              X509_gmtime_adj(X509_getm_notBefore(cert), -BACKDATE_S) != NULL &&
-             X509_time_adj_ex(X509_getm_notAfter(cert), (int)days, 0, NULL) != NULL;
+             X509_time_adj_ex(X509_getm_notAfter(cert), (int)days, (long)seconds, NULL) != NULL;
     }
     BN_free(bn);
     if (ok) return cert;
@@ -153,7 +153,7 @@ int pki_ca_create(struct str cn, uint32_t days, enum pki_alg alg, struct pki_pai
 {
     if (days == 0 || days > DAYS_MAX) return err_set(err, ERR_INVALID, "days: 1 to %d", DAYS_MAX);
     EVP_PKEY *key = make_key(alg);
-    X509 *cert = cert_blank(days);
+    X509 *cert = cert_blank(days, 0);
     struct pki_pair p = {0};
     if (key != NULL && cert != NULL && set_name(X509_get_subject_name(cert), cn) &&
         X509_set_issuer_name(cert, X509_get_subject_name(cert)) == 1 &&
@@ -251,13 +251,14 @@ static int sign_leaf(const struct pki_pair *ca, EVP_PKEY *subject, const struct 
                      char **ret_cert, struct err *err)
 {
     CHECK(leaf->n_sans <= PKI_SANS_MAX);
-    if (leaf->days == 0 || leaf->days > DAYS_MAX || (!leaf->server && !leaf->client))
+    if ((leaf->days == 0 && leaf->seconds == 0) || leaf->days > DAYS_MAX ||
+        (!leaf->server && !leaf->client))
         return err_set(err, ERR_INVALID, "a certificate needs a lifetime and a use");
     X509 *ca_cert = NULL;
     EVP_PKEY *ca_key = NULL;
     int rc = open_ca(ca, &ca_cert, &ca_key, err);
     if (rc != 0) return rc;
-    X509 *cert = cert_blank(leaf->days);
+    X509 *cert = cert_blank(leaf->days, leaf->seconds);
     char *text = NULL;
     if (cert != NULL && set_name(X509_get_subject_name(cert), leaf->cn) &&
         X509_set_issuer_name(cert, X509_get_subject_name(ca_cert)) == 1 &&

@@ -35,7 +35,7 @@ struct pki_leaf { /* what the certificate shall say; nothing is taken from the r
     struct str cn;
     struct str sans[PKI_SANS_MAX]; /* "node-1", "10.0.0.7", "::1" */
     uint32_t n_sans;
-    uint32_t days;
+    uint32_t days, seconds; /* its life, together */
     bool server, client;
 };
 /* Checks the request's own signature, then signs. */

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include "base/mem.h"
 #include "enrol/join.h"
+#include "enrol/renew.h"
 #include "net/log.h"
 #include "net/notify.h"
 #include "net/tls.h"
@@ -16,6 +17,8 @@ struct proxy {
     struct net_loop *loop;
     struct identity id;
     struct front *front;
+    struct renew *renew;
+    struct tls_ctx *agents; /* how they are dialled */
 };
 
 static void on_signal(void *arg, int signum)
@@ -49,9 +52,26 @@ static int open_front(struct proxy *p, struct err *err)
         p->front = front_new(p->loop, &o, err);
         if (p->front == NULL) rc = ERR_IO;
     }
-    tls_ctx_free(o.agents);
+    p->agents = o.agents;
     tls_ctx_free(o.tls);
     return rc;
+}
+
+/* Streams that are there go on; new ones show the new certificate. */
+static void on_renewed(void *arg)
+{
+    struct proxy *p = arg;
+    struct err err = {0};
+    if (tls_ctx_reload(p->agents, &err) != 0)
+        log_event(LOG_ERROR, "certificate.reload", LOG_ERR(&err));
+}
+
+static int open_renew(struct proxy *p, struct err *err)
+{
+    struct renew_opts o = {.dir = p->c.dir, .manager = p->c.manager, .identity = &p->id,
+                           .on_renewed = on_renewed, .arg = p};
+    p->renew = renew_new(p->loop, &o, err);
+    return p->renew != NULL ? 0 : ERR_INVALID;
 }
 
 static int start(struct proxy *p, struct err *err)
@@ -61,7 +81,8 @@ static int start(struct proxy *p, struct err *err)
                              .token_file = p->c.join_token_file[0] ? p->c.join_token_file : NULL};
     int rc = identity_dir(p->c.dir, err);
     if (rc == 0) rc = join_run(p->loop, &join, &p->id, err);
-    return rc == 0 ? open_front(p, err) : rc;
+    if (rc == 0) rc = open_front(p, err);
+    return rc == 0 ? open_renew(p, err) : rc;
 }
 
 int proxy_main(int argc, char **argv)
@@ -91,7 +112,9 @@ int proxy_main(int argc, char **argv)
     } else {
         fprintf(stderr, "%s: %s\n", argv[0], err.text);
     }
+    renew_free(p.renew);
     front_free(p.front);
+    tls_ctx_free(p.agents);
     net_signal_free(term);
     net_signal_free(interrupt);
     net_loop_free(p.loop);

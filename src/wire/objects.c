@@ -559,6 +559,20 @@ static const struct wire_field join_answer_fields[] = {
 const struct wire_table wire_join_answer =
     WIRE_TABLE("join", struct join_answer, join_answer_fields);
 
+static const struct wire_field renew_request_fields[] = {
+    WIRE_F_STRING(struct renew_request, csr, "csr", 16384, .flags = WIRE_REQUIRED,
+                  .doc = "Certificate request, PEM."),
+};
+const struct wire_table wire_renew_request =
+    WIRE_TABLE("renew", struct renew_request, renew_request_fields, .max_bytes = 65536);
+
+static const struct wire_field renew_answer_fields[] = {
+    WIRE_F_STRING(struct renew_answer, cert, "cert", 65536, .flags = WIRE_REQUIRED,
+                  .doc = "Certificate, PEM."),
+};
+const struct wire_table wire_renew_answer =
+    WIRE_TABLE("renew", struct renew_answer, renew_answer_fields);
+
 static const struct wire_field exec_fields[] = {
     WIRE_F_TEXTS(struct exec_request, argv, "argv", SPEC_COMMAND_MAX, SPEC_COMMAND_BYTES,
                  .flags = WIRE_REQUIRED, .min = 1, .doc = "Program and arguments."),

@@ -292,8 +292,11 @@ struct join_answer {
     char *cert, *ca;              /* PEM */
     char ticket_key[48];          /* base64, Ed25519 public key */
 };
+struct renew_request { char *csr; }; /* PEM; of whom the client certificate says */
+struct renew_answer { char *cert; };
 struct exec_request { struct wire_texts argv; bool tty; struct wire_map env; };
 struct carry_end { int32_t exit_code, signal; bool oom, timed_out; char detail[160]; };
+extern const struct wire_table wire_renew_request, wire_renew_answer;
 extern const struct wire_table wire_join_request, wire_join_answer, wire_exec_request,
     wire_carry_end;
 

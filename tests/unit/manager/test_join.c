@@ -167,6 +167,66 @@ static void test_data_addresses(void **state)
     rig_close(&r);
 }
 
+/* ---- another certificate before the own one ends */
+
+static void on_reply(void *arg, const struct http_answer *a)
+{
+    struct reply *p = arg;
+    p->status = a->status;
+    strbuf_put(&p->body, a->body);
+    p->done = true;
+}
+
+static void renew(const struct fake_node *n, const char *csr, struct reply *p)
+{
+    AUTO_STRBUF struct strbuf body;
+    strbuf_init(&body, 65536);
+    wire_print(&wire_renew_request, &(struct renew_request){.csr = (char *)(uintptr_t)csr}, &body);
+    memset(p, 0, sizeof(*p));
+    strbuf_init(&p->body, 1 << 20);
+    http_call(n->client,
+              &(struct http_request){.method = "POST", .target = STR("/agent/v1/renew"),
+                                     .content_type = "application/json",
+                                     .body = strbuf_str(&body), .timeout_ms = RIG_WAIT_MS},
+              on_reply, p);
+    rig_wait(n->r, &p->done);
+}
+
+static void test_a_certificate_is_renewed_for_its_own_name(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct fake_node n;
+    struct err err = {0};
+    struct pki_info info;
+    struct renew_answer a;
+    AUTO_FREE char *csr = NULL;
+    rig_open(&r);
+    fake_node_join(&r, "n1", 4, &n);
+    assert_int_equal(pki_csr_new(n.key, STR("agent:n2"), &csr, &err), 0);
+    AUTO_REPLY struct reply good;
+    renew(&n, csr, &good);
+    assert_int_equal(good.status, 200);
+    assert_int_equal(wire_parse(&wire_renew_answer, strbuf_str(&good.body), &a, &err), 0);
+    assert_int_equal(pki_cert_info(str_of(a.cert), &info, &err), 0);
+    assert_string_equal(info.cn, "agent:n1"); /* whatever it asked for */
+    int64_t days = (info.not_after - net_wall_ms() / 1000 + 60) / (24 * 60 * 60);
+    assert_int_equal(days, 90);
+    wire_free(&wire_renew_answer, &a);
+    AUTO_REPLY struct reply bad;
+    renew(&n, "no request", &bad);
+    assert_int_equal(bad.status, 400);
+    struct fake_node stranger = {.r = &r};
+    AUTO_REPLY struct reply asked, refused;
+    assert_true(TEXT_SET(stranger.name, STR("n3")));
+    fake_node_ask(&stranger, "agent", &asked); /* connects without a certificate */
+    renew(&stranger, csr, &refused);
+    assert_int_equal(refused.status, 401);
+    fake_node_done(&stranger);
+    fake_node_done(&n);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_a_new_life_counts_on),
         cmocka_unit_test(test_data_addresses),
+        cmocka_unit_test(test_a_certificate_is_renewed_for_its_own_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
