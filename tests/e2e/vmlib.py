@@ -7,7 +7,6 @@ import tempfile
 import threading
 
 EMULATOR = "qemu-system-x86_64"
-MODULES = ["overlay"]
 
 
 class Skip(Exception):
@@ -55,15 +54,30 @@ def fetch_kernel(folder):
         subprocess.run(["dpkg", "-x", next(there.glob("*.deb")), there / "x"], check=True)
         flat = pathlib.Path(temp) / "modules"
         flat.mkdir()
-        for name in MODULES:
-            for found in there.glob(f"x/lib/modules/*/kernel/**/{name}.ko"):
-                shutil.copy(found, flat)
+        for found in there.glob("x/lib/modules/*/kernel/**/*.ko"):
+            shutil.copy(found, flat / found.name.replace("-", "_"))
         if not (flat / "overlay.ko").exists():
             raise Skip(f"{package} has no overlay.ko")
         shutil.copy(next(there.glob("x/boot/vmlinuz-*")), kernel)
         shutil.rmtree(modules, ignore_errors=True)
         flat.rename(modules)
     return kernel, modules
+
+
+def with_needed(modules, names):
+    """The named modules and what they depend on, in the order in which they load."""
+    order = []
+
+    def add(name):
+        if name in order or not (modules / f"{name}.ko").exists():
+            return  # built in
+        needs = re.search(rb"\0depends=([^\0]*)\0", (modules / f"{name}.ko").read_bytes())
+        for need in needs.group(1).decode().split(",") if needs else []:
+            add(need.replace("-", "_"))
+        order.append(name)
+    for name in names:
+        add(name)
+    return order
 
 
 # ---- the machine ----

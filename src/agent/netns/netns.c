@@ -28,14 +28,14 @@
 /* ---- what this node can do ---- */
 
 /* In a namespace of a thread's own that nobody else sees and that is gone after. */
-struct trial { int rc; struct err err; };
+struct trial { bool bridged; int rc; struct err err; };
 
-static int try_vxlan(struct netlink *nl, struct err *err)
+static int try_vxlan(struct netlink *nl, bool bridged, struct err *err)
 {
     struct wiring w = {.members = 2, .vni = 1};
     AUTO_FD int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (here < 0) return err_sys(err, ERR_IO, errno, "cannot open a network namespace");
-    return vxlan_make(nl, nl, here, &w, MTU_UNKNOWN, err);
+    return vxlan_make(nl, nl, here, &w, (struct vxlan_way){MTU_UNKNOWN, bridged}, err);
 }
 
 static void *trial_thread(void *arg)
@@ -48,14 +48,14 @@ static void *trial_thread(void *arg)
     }
     t->rc = netlink_open(&nl, &t->err);
     if (t->rc < 0) return NULL;
-    t->rc = try_vxlan(&nl, &t->err);
+    t->rc = try_vxlan(&nl, t->bridged, &t->err);
     netlink_close(&nl);
     return NULL;
 }
 
-static bool can_vxlan(void)
+static bool can_vxlan(bool bridged)
 {
-    struct trial t = {0};
+    struct trial t = {.bridged = bridged};
     pthread_t thread;
     if (pthread_create(&thread, NULL, trial_thread, &t) != 0) return false;
     pthread_join(thread, NULL);
@@ -121,8 +121,9 @@ void netns_open(const struct netns_config *c, struct netns_node *ret)
     pthread_mutex_init(&ret->lock, NULL);
     if (n.on) {
         n.outbound = open_outbound(&n, c->run_dir ? c->run_dir : ADDR_POOL_DIR, &err) == 0;
-        n.gangs = can_vxlan();
-        n.near = n.gangs && is_linux(6, 5); /* vxlan.c says why */
+        n.gangs = can_vxlan(false);
+        n.bridged = n.gangs && !is_linux(6, 5) && can_vxlan(true); /* vxlan.c says why */
+        n.near = n.gangs && (n.bridged || is_linux(6, 5));
         if (c->net_addr[0] && inet_pton(AF_INET, c->net_addr, &n.addr) != 1) n.addr.s_addr = 0;
         if (!n.outbound) log_event(LOG_WARN, "network.outbound", LOG_ERR(&err));
         text_fmt(n.note, sizeof(n.note), "%s%s%s", n.outbound ? "" : "; no way out: ",
@@ -133,6 +134,7 @@ void netns_open(const struct netns_config *c, struct netns_node *ret)
     ret->outbound = n.outbound;
     ret->gangs = n.gangs;
     ret->near = n.near;
+    ret->bridged = n.bridged;
     memcpy(ret->note, n.note, sizeof(n.note));
     ret->run = n.run;
     ret->users = n.users;
@@ -163,8 +165,8 @@ int netns_check(const struct netns_node *n, const struct wiring *w, struct err *
         bool here = ntohl(w->peers.v[i].node.s_addr) >> 24 == IN_LOOPBACKNET;
         if (w->mode != NETWORK_HOST && here && !n->near)
             return err_set(err, ERR_UNSUPPORTED,
-                           "two members of a gang cannot talk on this machine before Linux 6.5: "
-                           "ask for network host where the group allows it");
+                           "two members of a gang cannot talk on this machine: it has no bridges, "
+                           "or Linux 6.5. Ask for network host where the group allows it");
     }
     return 0;
 }
@@ -272,13 +274,14 @@ static int wire(struct netns_node *n, struct wiring *w, struct inside *in, struc
     if (rc < 0) return rc;
     /* Of an earlier agent, half made perhaps. */
     rc = netlink_remove(&in->nl, VETH_INSIDE, err);
-    if (rc == 0) rc = netlink_remove(&in->nl, WIRING_GANG_LINK, err);
+    if (rc == 0) rc = vxlan_remove(&in->nl, err);
     if (rc == 0 && out) rc = make_way_out(n, w, &host, in, err);
     if (rc == 0 && w->members > 1)
-        rc = vxlan_make(&host, &in->nl, in->ns, w, gang_mtu(n, w), err);
+        rc = vxlan_make(&host, &in->nl, in->ns, w,
+                        (struct vxlan_way){gang_mtu(n, w), n->bridged}, err);
     if (rc < 0) {
         netlink_remove(&in->nl, VETH_INSIDE, NULL);
-        netlink_remove(&in->nl, WIRING_GANG_LINK, NULL);
+        vxlan_remove(&in->nl, NULL);
     }
     netlink_close(&host);
     return rc;

@@ -22,6 +22,7 @@ struct netns_node {
     bool on;
     bool outbound, gangs;   /* what this node can do */
     bool near;              /* ... also between members of a gang on this very machine */
+    bool bridged;           /* ... by a bridge in each, see vxlan.c */
     char note[96];          /* for the node's facts: what it cannot, and why; or "" */
     int run;                /* the run directory */
     int users;              /* a lock that all agents of the machine share while they live */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "agent/netns/netlink.h"
 
-enum route_mac { ROUTE_MAC_HOST = 0x10, ROUTE_MAC_INSIDE, ROUTE_MAC_GANG };
+enum route_mac { ROUTE_MAC_HOST = 0x10, ROUTE_MAC_INSIDE, ROUTE_MAC_GANG, ROUTE_MAC_PORT };
 
 int route_up(struct netlink *nl, uint32_t index, struct err *err);
 int route_addr(struct netlink *nl, uint32_t index, struct in_addr addr, uint8_t prefix,

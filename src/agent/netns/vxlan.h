@@ -11,9 +11,16 @@
 
 #define VXLAN_OVERHEAD 50 /* outer Ethernet's share, IPv4, UDP, VXLAN, inner Ethernet */
 
-/* mtu: of the device that packets leave by.  ERR_CONFLICT: its number is taken on this
- * machine; ERR_UNSUPPORTED: no such devices here. */
+struct vxlan_way {
+    uint32_t mtu; /* of the device that packets leave by */
+    bool bridged; /* behind a bridge: before Linux 6.5, see vxlan.c */
+};
+
+/* ERR_CONFLICT: its number is taken on this machine; ERR_UNSUPPORTED: no such devices
+ * here. */
 int vxlan_make(struct netlink *host, struct netlink *in, int ns, const struct wiring *w,
-               uint32_t mtu, struct err *err);
+               struct vxlan_way way, struct err *err);
+/* What is left of an earlier one. */
+int vxlan_remove(struct netlink *in, struct err *err);
 
 #endif

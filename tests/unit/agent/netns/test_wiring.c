@@ -1,8 +1,10 @@
 /* tests/unit/agent/netns/test_wiring.c - what is kept reads back, and nothing else does. */
 #include "../test.h"
+#include "agent/netns/netns.h"
 #include "agent/netns/wiring.h"
 #include "host/file.h"
 #include <arpa/inet.h>
+#include <sys/socket.h>
 
 static int dir_of(char path[64])
 {
@@ -106,6 +108,49 @@ static void addresses_of_members_differ(void **state)
     assert_int_equal(first[0] & 3, 2); /* local, of one device */
 }
 
+/* A port of this machine that somebody holds by hand; *ret: its number. */
+static int hold_port(uint16_t *ret)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    socklen_t n = sizeof(a);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &n), 0);
+    *ret = ntohs(a.sin_port);
+    return fd;
+}
+
+/* SES7: the start says which port it is; the next attempt has another and begins; and
+ * once the first is free it is as good as any. */
+static void ses7_a_port_that_is_taken(void **state)
+{
+    (void)state;
+    char path[64], told[64];
+    int dir = dir_of(path);
+    struct netns_node node = {.on = true};
+    struct wiring plan = {.mode = NETWORK_HOST, .members = 2};
+    struct err err = {0};
+    uint16_t port = 0, other = 0;
+    int fd = hold_port(&port), other_fd = hold_port(&other);
+    plan.port = port;
+    assert_int_equal(wiring_write(dir, &plan, NULL), 0);
+    assert_int_equal(netns_attach(&node, dir, path, -1, &err), ERR_CONFLICT);
+    text_fmt(told, sizeof(told), "port %u of this node cannot be had", port);
+    assert_non_null(strstr(err.text, told));
+    close(other_fd);
+    plan.port = other;
+    assert_int_equal(wiring_write(dir, &plan, NULL), 0);
+    assert_int_equal(netns_attach(&node, dir, path, -1, &err), 0);
+    close(fd);
+    plan.port = port;
+    assert_int_equal(wiring_write(dir, &plan, NULL), 0);
+    assert_int_equal(netns_attach(&node, dir, path, -1, &err), 0);
+    close(dir);
+    test_dir_free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +158,7 @@ int main(void)
         cmocka_unit_test(what_is_not_a_plan_is_refused),
         cmocka_unit_test(numbers_of_members_differ),
         cmocka_unit_test(addresses_of_members_differ),
+        cmocka_unit_test(ses7_a_port_that_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
