@@ -5,6 +5,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 #include "agent/carry.h"
+#include "agent/forward.h"
 #include "net/http_server.h"
 #include "net/log.h"
 #include "wire/carry.h"
@@ -16,6 +17,7 @@ struct port {
     struct http_server *server;
     struct net_watch *watch;
     struct carry_host host;
+    struct forward_host forwards;
     struct identity id;
 };
 
@@ -69,6 +71,15 @@ static int read_query(struct http_req *r, struct carry_opts *o, struct err *err)
     return 0;
 }
 
+static void start_forward(struct port *p, struct http_req *r, const struct carry_opts *o)
+{
+    struct str v = {0};
+    uint64_t port = 0;
+    if (!http_query(r, "port", &v) || !str_to_u64(v, &port) || port == 0 || port > UINT16_MAX)
+        http_reply_problem(r, 400, "invalid", "port: expected a number from 1 to 65535");
+    else forward_start(&p->forwards, r, o->ref, (uint16_t)port);
+}
+
 static void on_request(void *arg, struct http_req *r)
 {
     struct port *p = arg;
@@ -83,12 +94,16 @@ static void on_request(void *arg, struct http_req *r)
         http_reply_problem(r, 426, "invalid", "an upgrade to " CARRY_UPGRADE " is required");
     } else if (judge(p, r, o.action, &t, &err) != 0) {
         http_reply_err(r, &err);
-    } else if (p->host.live >= CARRIES_MAX) {
+    } else if (p->host.live + p->forwards.live >= CARRIES_MAX) {
         http_reply_problem(r, 503, "unavailable", "this node carries as many streams as it can");
     } else {
         o.ref = (struct member_ref){t.session, t.attempt, t.member};
         if (read_query(r, &o, &err) != 0) {
             http_reply_err(r, &err);
+            return;
+        }
+        if (o.action == TICKET_PORT) {
+            start_forward(p, r, &o);
             return;
         }
         struct net_conn *conn = http_upgrade(r, CARRY_UPGRADE);
@@ -117,6 +132,7 @@ struct port *port_new(struct net_loop *loop, const struct port_opts *o, struct e
     struct port *p = mem_alloc(sizeof(*p));
     p->id = o->identity;
     p->host = (struct carry_host){.loop = loop, .driver = o->driver, .act = o->act};
+    p->forwards = (struct forward_host){.loop = loop, .driver = o->driver};
     p->host.inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (p->host.inotify_fd < 0) {
         err_sys(err, ERR_IO, errno, "watch logs");
@@ -140,6 +156,7 @@ void port_free(struct port *p)
 {
     if (p == NULL) return;
     carry_end_all(&p->host);
+    forward_end_all(&p->forwards);
     http_server_free(p->server);
     net_watch_free(p->watch);
     close(p->host.inotify_fd);
@@ -148,4 +165,8 @@ void port_free(struct port *p)
 
 struct str port_addr(const struct port *p) { return http_server_addr(p->server); }
 
-void port_changed(struct port *p) { carry_wake_all(&p->host); }
+void port_changed(struct port *p)
+{
+    carry_wake_all(&p->host);
+    forward_changed(&p->forwards);
+}

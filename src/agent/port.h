@@ -2,7 +2,7 @@
  *
  * TLS with a certificate of the cluster on both sides; the peer must be a proxy and
  * show a ticket that the manager signed for one container of this node.  Bytes of
- * logs, exec and attach pass here and never through the manager.
+ * logs, exec, attach and ports pass here and never through the manager.
  * docs/spec/proxy.md */
 #ifndef AGENT_PORT_H
 #define AGENT_PORT_H

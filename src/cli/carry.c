@@ -16,6 +16,7 @@ struct carry {
     struct http_call *upgrading;
     struct net_conn *conn;
     struct strbuf rest;
+    bool ask;
     bool paused, *freed; /* freed: told when an on_frame frees us */
 };
 
@@ -100,6 +101,10 @@ static void on_upgraded(void *arg, struct net_conn *conn, const struct http_answ
         over(c, "", later ? ERR_UNAVAILABLE : why.code, why.text);
         return;
     }
+    if (c->ops->on_raw) {
+        c->ops->on_raw(c->arg, conn);
+        return;
+    }
     c->conn = conn;
     net_conn_set_ops(conn, &conn_ops, c);
     if (!c->paused) net_conn_resume(conn);
@@ -142,15 +147,18 @@ static void on_ticket(void *arg, const struct api_result *r, struct str body,
         over(c, "", why.code, why.text);
         return;
     }
-    dial(c, &t);
+    bool ask = c->ask;
+    if (!ask) dial(c, &t);
     wire_free(&wire_ticket_answer, &t);
+    if (ask) c->ops->on_raw(c->arg, NULL);
 }
 
 struct carry *carry_open(struct api *a, const struct carry_target *target,
                          const struct carry_ops *ops, void *arg)
 {
     struct carry *c = mem_alloc(sizeof(*c));
-    *c = (struct carry){.api = a, .ops = ops, .arg = arg, .member = target->member};
+    *c = (struct carry){.api = a, .ops = ops, .arg = arg, .member = target->member,
+                        .ask = target->ask};
     text_fmt(c->session, sizeof(c->session), "%s", target->session);
     text_fmt(c->action, sizeof(c->action), "%s", target->action);
     text_fmt(c->query, sizeof(c->query), "%s", target->query);

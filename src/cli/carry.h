@@ -11,6 +11,9 @@ struct carry;
 
 struct carry_ops {
     void (*on_open)(void *arg); /* the agent has answered; may be NULL */
+    /* Set: what comes after the answer are no frames.  The connection is the receiver's,
+     * paused, and the carry is to be freed.  Also called with NULL, for `ask` below. */
+    void (*on_raw)(void *arg, struct net_conn *conn);
     void (*on_frame)(void *arg, enum carry_type type, struct str payload);
     void (*on_drain)(void *arg); /* after carry_send returned false; may be NULL */
     /* Over, once; not after carry_free.  code names the manager's problem when that is
@@ -20,8 +23,9 @@ struct carry_ops {
 struct carry_target {
     const char *session; /* "s17" */
     uint32_t member;
-    const char *action;  /* "logs", "exec", "attach" */
+    const char *action;  /* as wire/ticket.h names them */
     const char *query;   /* "follow=1", or "" */
+    bool ask;            /* whether there is a ticket, and no more: on_raw */
 };
 /* Never NULL; failures come by on_over. */
 struct carry *carry_open(struct api *a, const struct carry_target *target,

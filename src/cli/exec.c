@@ -180,7 +180,8 @@ static void on_signal(void *arg, int signum)
     (void)carry_send(x->carry, CARRY_SIGNAL, str_n(&payload, 1));
 }
 
-static const struct carry_ops carry_callbacks = {on_open, on_frame, on_room, on_over};
+static const struct carry_ops carry_callbacks = {
+    .on_open = on_open, .on_frame = on_frame, .on_drain = on_room, .on_over = on_over};
 static const struct sink_ops sink_callbacks = {on_drain, on_broken};
 
 static int run(struct exec_args *a)
@@ -192,7 +193,7 @@ static int run(struct exec_args *a)
     static const int kinds[] = {SIGINT, SIGTERM};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         x.signals[i] = net_signal_new(l, kinds[i], on_signal, &x);
-    struct carry_target t = {a->session, (uint32_t)a->member, "exec", ""};
+    struct carry_target t = {a->session, (uint32_t)a->member, "exec", "", false};
     x.carry = carry_open(a->common.api, &t, &carry_callbacks, &x);
     (void)net_loop_run_until(l, &x.done, -1);
     carry_free(x.carry);

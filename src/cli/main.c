@@ -17,6 +17,7 @@ const struct verb verb_table[] = {
     {"usage", "what the containers of a session use", verb_usage, false},
     {"logs", "output of a session", verb_logs, false},
     {"exec", "run a command inside a running session", verb_exec, false},
+    {"port-forward", "reach a port that a session listens on", verb_port_forward, false},
     {"stop", "end sessions", verb_stop, false},
     {"update", "change priority or time limit of a session", verb_update, false},
     {"hold", "keep waiting sessions from starting", verb_hold, false},
@@ -55,7 +56,7 @@ static const struct verb *find(const char *name)
 static void list_verbs(struct strbuf *b, const struct verb *table)
 {
     for (const struct verb *v = table; v && v->name; v++)
-        if (!v->hidden) strbuf_fmt(b, "  %-9s %s\n", v->name, v->summary);
+        if (!v->hidden) strbuf_fmt(b, "  %-12s %s\n", v->name, v->summary);
 }
 
 static void usage(struct strbuf *b)

@@ -104,7 +104,8 @@ static void on_drain(void *arg)
     if (s->input && s->ops->on_drain) s->ops->on_drain(s->arg);
 }
 
-static const struct carry_ops carry_callbacks = {on_open, on_frame, on_drain, on_over};
+static const struct carry_ops carry_callbacks = {
+    .on_open = on_open, .on_frame = on_frame, .on_drain = on_drain, .on_over = on_over};
 
 static void start(struct stream *s)
 {
@@ -116,7 +117,7 @@ static void start(struct stream *s)
                             (long long)tail);
     else if (s->follow) text_fmt(query, sizeof(query), "follow=1");
     for (int i = 0; i < 2; i++) s->skip[i] = s->tail >= 0 ? 0 : s->seen[i];
-    struct carry_target t = {s->session, s->member, s->input ? "attach" : "logs", query};
+    struct carry_target t = {s->session, s->member, s->input ? "attach" : "logs", query, false};
     s->carry = carry_open(s->api, &t, &carry_callbacks, s);
     if (s->paused) carry_pause(s->carry);
     if (again && s->tail >= 0)

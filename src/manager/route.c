@@ -33,7 +33,7 @@ const struct route routes[] = {
     {HTTP_POST, "/api/v1/sessions/{id}/signal", P, GATE_TOKEN, OBJECT_SESSION, ACTION_SIGNAL, true,
      api_session_signal, "Send a signal to its running containers."},
     {HTTP_POST, "/api/v1/sessions/{id}/tickets", P, GATE_TOKEN, OBJECT_SESSION, ACTION_LOGS, true,
-     api_session_ticket, "A short-lived permission to read logs, exec or attach by the proxy."},
+     api_session_ticket, "A short-lived permission to reach into a container by the proxy."},
     {HTTP_GET, "/api/v1/queue", P, GATE_TOKEN, OBJECT_QUEUE, ACTION_LIST, true, api_queue_list,
      "What waits, in scheduling order, with the reason: ?group= &limit= &cursor=."},
     {HTTP_GET, "/api/v1/nodes", P, GATE_TOKEN, OBJECT_NODE, ACTION_LIST, true, api_node_list,

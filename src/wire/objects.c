@@ -415,18 +415,18 @@ const struct wire_table wire_signal_request =
 
 static const struct wire_field ticket_request_fields[] = {
     WIRE_F_TEXT(struct ticket_request, action, "action", .flags = WIRE_REQUIRED,
-                .doc = "logs, exec or attach."),
+                .doc = "logs, exec, attach or port."),
     WIRE_F_U32(struct ticket_request, member, "member", .flags = WIRE_OMIT, .min = 0,
                .max = SESSION_MEMBERS_MAX - 1, .doc = "Which container."),
 };
 static int finish_ticket(void *obj, struct err *err)
 {
     const struct ticket_request *r = obj;
-    static const char *const actions[] = {"logs", "exec", "attach"};
+    static const char *const actions[] = {"logs", "exec", "attach", "port"};
     for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
         if (strcmp(r->action, actions[i]) == 0) return 0;
     }
-    return bad(err, "action", "expected one of logs, exec, attach");
+    return bad(err, "action", "expected one of logs, exec, attach, port");
 }
 const struct wire_table wire_ticket_request = WIRE_TABLE(
     "ticket", struct ticket_request, ticket_request_fields, .finish = finish_ticket);

@@ -98,7 +98,7 @@ struct silence_answer { uint32_t accepted; /* nodes */ };
 struct device_request { char device[48]; enum device_order order; char why[40]; };
 struct stop_request { int64_t grace_ms; };  /* -1: the session's own */
 struct signal_request { char signal[16]; }; /* "INT", "SIGINT" or "2" */
-struct ticket_request { char action[16]; uint32_t member; }; /* "logs", "exec", "attach" */
+struct ticket_request { char action[16]; uint32_t member; }; /* as ticket.h names them */
 struct ticket_answer { char *ticket; char proxy_url[256]; char expires_at[WIRE_TIME_TEXT]; };
 struct preempt_request {
     enum choice enabled;

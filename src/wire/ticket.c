@@ -18,7 +18,8 @@ struct ticket_doc {
 };
 
 static const struct wire_name action_names[] = {
-    {TICKET_LOGS, "logs"}, {TICKET_EXEC, "exec"}, {TICKET_ATTACH, "attach"}, {0, NULL},
+    {TICKET_LOGS, "logs"}, {TICKET_EXEC, "exec"}, {TICKET_ATTACH, "attach"},
+    {TICKET_PORT, "port"}, {0, NULL},
 };
 _Static_assert(ARRAY_LEN(action_names) == TICKET_ACTIONS, "each action has its name");
 

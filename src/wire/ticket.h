@@ -19,7 +19,7 @@
 #define TICKET_KEY_SECRET 64
 #define TICKET_KEY_TEXT 48 /* base64 of a public key, with the terminator */
 
-enum ticket_action { TICKET_LOGS = 1, TICKET_EXEC, TICKET_ATTACH, TICKET_ACTIONS };
+enum ticket_action { TICKET_LOGS = 1, TICKET_EXEC, TICKET_ATTACH, TICKET_PORT, TICKET_ACTIONS };
 
 struct ticket {
     uint64_t session;
@@ -32,7 +32,7 @@ struct ticket {
     char cluster[33];
 };
 
-const char *ticket_action_name(enum ticket_action a); /* "logs", "exec", "attach" */
+const char *ticket_action_name(enum ticket_action a); /* "logs", "exec", "attach", "port" */
 bool ticket_action_parse(struct str name, enum ticket_action *ret);
 
 void ticket_key_new(uint8_t ret_public[TICKET_KEY_PUBLIC], uint8_t ret_secret[TICKET_KEY_SECRET]);

@@ -4,6 +4,7 @@
 #include "../enrol/cluster.h"
 #include "agent/port.h"
 #include "base/strbuf.h"
+#include "host/proc.h"
 #include "net/http_client.h"
 #include "net/log.h"
 #include "net/tls.h"
@@ -311,6 +312,53 @@ static void only_proxies_with_a_good_ticket(void **state)
     fixture_done(&f);
 }
 
+/* ---- ports; what passes through them: tests/e2e/port_forward ---- */
+
+static bool place_nowhere(void *self, struct member_ref ref, struct driver_place *ret)
+{
+    (void)self, (void)ref, (void)ret;
+    return false;
+}
+
+static bool place_here(void *self, struct member_ref ref, struct driver_place *ret)
+{
+    (void)self, (void)ref;
+    ret->pid = getpid();
+    return proc_start_time(ret->pid, &ret->start, NULL) == 0;
+}
+
+static void a_port_that_cannot_be_reached(void **state)
+{
+    struct fixture f;
+    struct client c;
+    char good[TICKET_TEXT_MAX];
+    (void)state;
+    fixture_init(&f);
+    cluster_ticket(&f.cluster, "n1", "a:1", TICKET_PORT, net_wall_ms() / 1000, good);
+    const struct {
+        bool (*place)(void *self, struct member_ref ref, struct driver_place *ret);
+        const char *query, *says;
+    } cases[] = {
+        {place_here, "", "a number from 1 to 65535"},
+        {place_here, "?port=0", "a number from 1 to 65535"},
+        {place_here, "?port=65536", "a number from 1 to 65535"},
+        {NULL, "?port=1", "have no network"},
+        {place_nowhere, "?port=1", "does not run here"},
+        {geteuid() == 0 ? place_here : NULL, "?port=1",
+         geteuid() == 0 ? "nothing listens on port 1 in the session" : "have no network"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char target[64];
+        f.ops.place = cases[i].place;
+        text_fmt(target, sizeof(target), "/carry/v1/port%s", cases[i].query);
+        client_start(&f, &c, &(struct call){target, good, CARRY_UPGRADE, f.proxy_tls});
+        if (c.status < 400 || c.status > 501 || strstr(c.problem, cases[i].says) == NULL)
+            fail_msg("case %zu: %d %s", i, c.status, c.problem);
+        client_done(&c);
+    }
+    fixture_done(&f);
+}
+
 /* ---- logs ---- */
 
 static void follows_from_before_the_start_to_the_end(void **state)
@@ -534,6 +582,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_proxies_with_a_good_ticket),
+        cmocka_unit_test(a_port_that_cannot_be_reached),
         cmocka_unit_test(follows_from_before_the_start_to_the_end),
         cmocka_unit_test(past_logs_and_tails),
         cmocka_unit_test(without_follow_a_running_one_just_closes),
