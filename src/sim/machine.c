@@ -76,14 +76,14 @@ static void box_end(struct cluster *c, struct box *b, int32_t code, int32_t sign
     if (b->ref.member == 0 && (code != 0 || signal != 0)) job->main_bad = true;
 }
 
-static bool fence_over(const struct cluster *c, const struct machine *m, const struct box *b)
+bool machine_fence_over(const struct cluster *c, const struct machine *m, const struct box *b)
 {
     return b->fence_ms > 0 && c->post.now_ms >= m->pulse_ms + b->fence_ms;
 }
 
 bool machine_frozen(const struct cluster *c, const struct machine *m, const struct box *b)
 {
-    return m->asleep_until_ms > c->post.now_ms && fence_over(c, m, b);
+    return m->asleep_until_ms > c->post.now_ms && machine_fence_over(c, m, b);
 }
 
 /* Its process 1 has looked at the clock. */
@@ -224,7 +224,7 @@ static void box_tick(struct cluster *c, struct machine *m, struct box *b)
         if (b->go) box_go(c, m, b);
         return;
     case MEMBER_STARTING:
-        if (fence_over(c, m, b)) {
+        if (machine_fence_over(c, m, b)) {
             box_fence(c, b);
             return;
         }
@@ -249,7 +249,7 @@ void machine_boxes_tick(struct cluster *c, struct machine *m)
     bool changed = false;
     for (uint32_t i = 0; i < m->boxes.n; i++) {
         struct box *b = &m->boxes.v[i];
-        bool fenced = b->phase >= MEMBER_STARTING && box_alive(b) && fence_over(c, m, b);
+        bool fenced = b->phase >= MEMBER_STARTING && box_alive(b) && machine_fence_over(c, m, b);
         if (!fenced && (b->next_ms == 0 || b->next_ms > c->post.now_ms)) continue;
         if (fenced) box_fence(c, b);
         else box_tick(c, m, b);

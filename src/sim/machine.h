@@ -82,6 +82,8 @@ void machine_vanish(struct cluster *c, struct machine *m, uint32_t at);
 void machine_beat(struct cluster *c, struct machine *m);
 void machine_answer(struct cluster *c, struct machine *m, const struct letter *l);
 void machine_boxes_tick(struct cluster *c, struct machine *m);
+/* Its fence says that it ends, or that it may not begin any more. */
+bool machine_fence_over(const struct cluster *c, const struct machine *m, const struct box *b);
 /* It stands still, and would have ended by itself if it did not. */
 bool machine_frozen(const struct cluster *c, const struct machine *m, const struct box *b);
 bool box_alive(const struct box *b); /* uses CPU, memory, devices */

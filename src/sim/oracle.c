@@ -326,6 +326,17 @@ static void starts_are_counted(struct cluster *c, const struct session *s)
         cluster_broken(c, "s%llu is given more time to start", (unsigned long long)s->id);
 }
 
+/* It has ended in fact, stands still beyond its fence, or can never begin. */
+static void is_over(struct cluster *c, const struct machine *m, struct member_ref ref)
+{
+    VEC_EACH(b, &m->boxes) {
+        if (member_ref_cmp(b->ref, ref) != 0 || !box_alive(b) || b->disowned) continue;
+        if (machine_frozen(c, m, b) || (!b->ran && machine_fence_over(c, m, b))) continue;
+        cluster_broken(c, "s%llu is released and lives on n%u", (unsigned long long)ref.session,
+                       m->index + 1);
+    }
+}
+
 /* What is released without a word of its node had asked for that, and is not given up
  * before its containers can have ended. */
 static void released_rightly(struct cluster *c)
@@ -338,7 +349,9 @@ static void released_rightly(struct cluster *c)
         if (job && job->spec.fence_ms == 0)
             cluster_broken(c, "s%llu is ended for silence and did not ask for it",
                            (unsigned long long)r->alloc.ref.session);
-        if (n && n->unreachable) c->result->released++;
+        if (!n || !n->unreachable) continue;
+        is_over(c, &c->machines[leader_machine(n)], r->alloc.ref);
+        c->result->released++;
     }
 }
 
