@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "agent/netns/enter.h"
 #include "agent/netns/netlink.h"
+#include "agent/netns/proof.h"
 #include "agent/netns/veth.h"
 #include "agent/netns/vxlan.h"
 #include "agent/netns/wall.h"
@@ -111,7 +112,8 @@ static int open_outbound(struct netns_node *n, const char *dir, struct err *err)
     if (rc < 0) return rc;
     addr_pool_collect(&n->pool);
     n->users = rc = open_users(n->run, LOCK_SH, err);
-    return rc < 0 ? rc : wall_load(err);
+    if (rc >= 0) rc = wall_load(err);
+    return rc < 0 ? rc : proof_walls(&n->pool, err);
 }
 
 void netns_open(const struct netns_config *c, struct netns_node *ret)
