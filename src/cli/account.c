@@ -149,8 +149,8 @@ static const struct argp_option project_options[] = {
 static const struct argp_option user_options[] = {
     {"domain", KEY_DOMAIN, "NAME", 0, "That it belongs to (default); for good", 1},
     {"role", KEY_ROLE, "member|admin", 0, "What it may do (member)", 1},
-    {"uid", KEY_UID, "N", 0, "Whom its containers run as (65534, nobody)", 1},
-    {"gid", KEY_GID, "N", 0, "The same for the group (65534)", 1},
+    {"uid", KEY_UID, "N", 0, "Whom its containers run as (one that no other user has)", 1},
+    {"gid", KEY_GID, "N", 0, "The same for the group", 1},
     LIMIT_OPTIONS, {0}};
 static const struct argp_option user_set_options[] = {
     {"role", KEY_ROLE, "member|admin", 0, "What it may do", 1},

@@ -130,17 +130,33 @@ void on_project_put(struct draft *d)
 
 static bool administrates(const struct user *u) { return u->role == ROLE_ADMIN && !u->disabled; }
 
+static bool id_fine(struct draft *d, const char *field, uint32_t id, uint32_t own)
+{
+    if (id == own || (id >= 1 && id < USER_UID_FIRST)) return true;
+    draft_refuse(d, VERDICT_BAD_VALUE, field,
+                 "%s: expected 1 to %u: containers do not run as root, and those above are allotted",
+                 field, USER_UID_FIRST - 1);
+    return false;
+}
+
+/* A shared uid that an older store has stays until somebody changes it. */
+static bool uid_free(struct draft *d, const struct user *in, const struct user *have)
+{
+    if (have && have->uid == in->uid) return true;
+    VEC_EACH(u, &d->w->users) {
+        if (u->id == in->id || u->uid != in->uid) continue;
+        draft_refuse(d, VERDICT_BAD_VALUE, "uid", "uid: %u is that of user %s: who shares it can "
+                     "read the other's files", in->uid, u->name);
+        return false;
+    }
+    return true;
+}
+
 static bool user_fine(struct draft *d, const struct user *in)
 {
     bool other = administrates(in);
     if (in->role != ROLE_ADMIN && in->role != ROLE_MEMBER) {
         draft_refuse(d, VERDICT_BAD_VALUE, "role", "role: expected admin or member");
-        return false;
-    }
-    if (in->uid < 1 || in->uid > INT32_MAX || in->gid < 1 || in->gid > INT32_MAX) {
-        const char *field = in->uid < 1 || in->uid > INT32_MAX ? "uid" : "gid";
-        draft_refuse(d, VERDICT_BAD_VALUE, field,
-                     "%s: expected 1 to %d: containers do not run as root", field, INT32_MAX);
         return false;
     }
     VEC_EACH(u, &d->w->users) other = other || (u->id != in->id && administrates(u));
@@ -164,6 +180,11 @@ void on_user_put(struct draft *d)
     struct user next = *in;
     bool added = !have;
     next.id = have ? have->id : NEXT_ID(&w->users);
+    if (next.uid == 0) next.uid = user_own_id(next.id);
+    if (next.gid == 0) next.gid = user_own_id(next.id);
+    if (!id_fine(d, "uid", next.uid, user_own_id(next.id)) ||
+        !id_fine(d, "gid", next.gid, user_own_id(next.id)) || !uid_free(d, &next, have))
+        return;
     next.usage = have ? have->usage : (struct usage){.running = 0};
     if (added) have = VEC_ADD(&w->users);
     *have = next;

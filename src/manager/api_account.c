@@ -6,7 +6,6 @@
 #include "manager/api.h"
 #include "manager/view.h"
 
-#define NOBODY 65534u
 
 static const struct user *caller(const struct api_call *c)
 {
@@ -195,7 +194,7 @@ static void put_user(struct api_call *c, const struct user *have)
     struct user *u = &ev.u.user;
     if (have) *u = *have;
     else {
-        *u = (struct user){.role = ROLE_MEMBER, .uid = NOBODY, .gid = NOBODY};
+        *u = (struct user){.role = ROLE_MEMBER};
         TEXT_CLIP(u->name, str_of(rq.name));
         u->domain = domain_of(c, rq.domain);
         if (u->domain == 0) return;

@@ -51,6 +51,11 @@ static const char *const migrations[] = {
     " CASE WHEN json_extract(d.value, '$.healthy') THEN json_set(d.value, '$.health', 'healthy')"
     " ELSE d.value END, '$.healthy')) FROM json_each(doc, '$.devices') AS d))"
     " WHERE json_type(doc, '$.devices') = 'array';",
+    /* 4: who was nobody, as many others were, is somebody (USER_UID_FIRST) */
+    "UPDATE user SET doc = json_set(doc, '$.uid', 2100000000 + id)"
+    " WHERE json_extract(doc, '$.uid') = 65534;"
+    "UPDATE user SET doc = json_set(doc, '$.gid', 2100000000 + id)"
+    " WHERE json_extract(doc, '$.gid') = 65534;",
 };
 
 uint32_t schema_version(void) { return ARRAY_LEN(migrations); }

@@ -427,8 +427,8 @@ int sqlite_put_first_rows(struct sqlite_store *s, const struct store_options *o,
     static const struct project project = {.id = 1, .domain = 1, .name = "default"};
     struct group group = group_make(1, "default", BLOCKED_BACKFILL);
     struct user admin = {.id = 1, .domain = 1, .name = "admin", .role = ROLE_ADMIN,
-                         .uid = o->admin_uid ? o->admin_uid : 65534,
-                         .gid = o->admin_gid ? o->admin_gid : 65534};
+                         .uid = o->admin_uid ? o->admin_uid : user_own_id(1),
+                         .gid = o->admin_gid ? o->admin_gid : user_own_id(1)};
     int rc = put_domain(s, &domain, err);
     if (!rc) rc = put_project(s, &project, err);
     if (!rc) rc = put_user(s, &admin, err);

@@ -100,7 +100,7 @@ struct store_op *store_turn_op(struct store_turn *t, enum store_op_kind kind);
 struct store_options {
     const char *path;        /* of the database file; its directory exists */
     int64_t wall_ms;         /* now, for rows made at first start */
-    uint32_t admin_uid, admin_gid; /* of user "admin" at first start; 0: 65534 */
+    uint32_t admin_uid, admin_gid; /* of user "admin" at first start; 0: its own */
     bool new_incarnation;    /* after a restore: containers of the old one are orphans */
 };
 

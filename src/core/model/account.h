@@ -55,11 +55,16 @@ struct project {
     struct limits limits;
     struct usage usage;
 };
+/* A user for whom nobody chose a uid gets one of its own, above those that directories and
+ * their mappings hand out: two who share one could read each other's files. */
+#define USER_UID_FIRST UINT32_C(2100000000)
+static inline uint32_t user_own_id(uint32_t user) { return USER_UID_FIRST + user; }
+
 struct user {
     uint32_t id, domain;
     char name[64];
     enum account_role role;
-    uint32_t uid, gid; /* what its containers run as */
+    uint32_t uid, gid; /* what its containers run as; no other user has this uid */
     bool disabled;     /* its tokens open nothing; what runs goes on */
     struct limits limits;
     struct usage usage;

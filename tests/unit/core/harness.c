@@ -248,7 +248,7 @@ uint32_t lab_project(struct lab *l, uint32_t domain, const char *name)
 uint32_t lab_user(struct lab *l, uint32_t domain, const char *name)
 {
     struct event ev = {.kind = EVENT_USER_PUT};
-    ev.u.user = (struct user){.domain = domain, .role = ROLE_MEMBER, .uid = 1000, .gid = 1000};
+    ev.u.user = (struct user){.domain = domain, .role = ROLE_MEMBER};
     assert_true(TEXT_SET(ev.u.user.name, str_of(name)));
     assert_int_equal(lab_step(l, &ev), VERDICT_OK);
     return l->fx.account;

@@ -4,7 +4,8 @@
 static struct event put_user(const char *name, uint32_t id)
 {
     struct event ev = {.kind = EVENT_USER_PUT, .actor = 1};
-    ev.u.user = (struct user){.id = id, .domain = 1, .role = ROLE_MEMBER, .uid = 7, .gid = 8};
+    ev.u.user = (struct user){.id = id, .domain = 1, .role = ROLE_MEMBER,
+                               .uid = 7 + id, .gid = 8};
     text_fmt(ev.u.user.name, sizeof(ev.u.user.name), "%s", name);
     return ev;
 }
@@ -18,8 +19,11 @@ static void u_id(struct event *ev) { ev->u.user.id = 9; }
 static void u_domain(struct event *ev) { ev->u.user.domain = 2; }
 static void u_role(struct event *ev) { ev->u.user.role = ROLE_NONE; }
 static void u_role_far(struct event *ev) { ev->u.user.role = ACCOUNT_ROLES; }
-static void u_root(struct event *ev) { ev->u.user.uid = 0; }
-static void u_root_group(struct event *ev) { ev->u.user.gid = 0; }
+static void u_own(struct event *ev) { ev->u.user.uid = ev->u.user.gid = 0; }
+static void u_shared(struct event *ev) { ev->u.user.uid = 1000; }
+static void u_shared_group(struct event *ev) { ev->u.user.gid = 1000; }
+static void u_allotted(struct event *ev) { ev->u.user.uid = USER_UID_FIRST + 4; }
+static void u_allotted_group(struct event *ev) { ev->u.user.gid = USER_UID_FIRST; }
 static void u_far_uid(struct event *ev) { ev->u.user.uid = UINT32_MAX; }
 static void u_limit(struct event *ev)
 {
@@ -44,8 +48,11 @@ static const struct {
     {"domain", u_domain, VERDICT_NOT_FOUND, "domain"},
     {"no role", u_role, VERDICT_BAD_VALUE, "role"},
     {"a role that is not", u_role_far, VERDICT_BAD_VALUE, "role"},
-    {"root", u_root, VERDICT_BAD_VALUE, "uid"},
-    {"root's group", u_root_group, VERDICT_BAD_VALUE, "gid"},
+    {"ids of its own", u_own, VERDICT_OK, ""},
+    {"a uid that alice has", u_shared, VERDICT_BAD_VALUE, "uid"},
+    {"a group that alice has", u_shared_group, VERDICT_OK, ""},
+    {"a uid that is for another", u_allotted, VERDICT_BAD_VALUE, "uid"},
+    {"a group that is for another", u_allotted_group, VERDICT_BAD_VALUE, "gid"},
     {"uid -1", u_far_uid, VERDICT_BAD_VALUE, "uid"},
     {"a limit below 0", u_limit, VERDICT_BAD_VALUE, "limits"},
     {"a limit of nothing", u_limit_kind, VERDICT_BAD_VALUE, "limits"},
@@ -69,7 +76,9 @@ static void users(void **state)
             assert_int_equal(lab_change(l, CHANGE_HISTORY)->u.history.actor, 1);
             assert_string_equal(lab_change(l, CHANGE_HISTORY)->u.history.text, "user carol added");
             lab_restart(l);
-            assert_int_equal(world_user_named(l->w, STR("carol"))->uid, 7);
+            const struct user *u = world_user_named(l->w, STR("carol"));
+            assert_int_equal(u->uid, ev.u.user.uid ? ev.u.user.uid : user_own_id(3));
+            assert_int_equal(u->gid, ev.u.user.gid ? ev.u.user.gid : user_own_id(3));
         } else {
             char *after = lab_dump(l->w);
             assert_string_equal(before, after);

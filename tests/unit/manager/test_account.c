@@ -69,7 +69,7 @@ static const struct { const char *method, *target, *body; int status; const char
     {"PATCH", "/api/v1/projects/speech", "{\"limits\":{\"pending\":3}}", 200, "\"pending\":3"},
     {"POST", "/api/v1/users", "{\"name\":\"eve\",\"role\":\"owner\"}", 400, "\"field\":\"role\""},
     {"POST", "/api/v1/users", "{\"name\":\"eve\",\"uid\":0}", 400, "\"field\":\"uid\""},
-    {"POST", "/api/v1/users", "{\"name\":\"eve\"}", 201, "\"uid\":65534"},
+    {"POST", "/api/v1/users", "{\"name\":\"eve\"}", 201, "\"uid\":21000000"},
     {"PATCH", "/api/v1/users/eve", "{\"uid\":12,\"role\":\"admin\"}", 200, "\"uid\":12"},
     {"PATCH", "/api/v1/users/eve", "{\"role\":\"member\"}", 200, "\"role\":\"member\""},
     {"PATCH", "/api/v1/users/admin", "{\"role\":\"member\"}", 400, "last administrator"},

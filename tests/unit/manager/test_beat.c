@@ -53,7 +53,7 @@ static void test_held_until_there_is_something_to_hear(void **state)
     assert_int_equal(a.bodies.n, 1); /* it does not list it: here is what it takes */
     assert_non_null(strstr(a.bodies.v[0].spec, "\"A\":\"b\""));
     assert_string_equal(a.bodies.v[0].owner, "admin");
-    assert_int_equal(a.bodies.v[0].uid, 65534);
+    assert_int_equal(a.bodies.v[0].uid, user_own_id(1));
     assert_int_equal(a.bodies.v[0].peers.n, 1);
     assert_string_equal(a.bodies.v[0].peers.v[0].node, "n1");
     assert_string_equal(a.bodies.v[0].peers.v[0].addr, "127.0.0.1"); /* of its data port */

@@ -190,6 +190,26 @@ static void health_of_older_rows_is_kept(void **state)
     rig_done(&r);
 }
 
+/* Before schema 4 who had no uid of its own was nobody. */
+static void nobody_of_older_rows_is_somebody(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r);
+    rig_open(&r);
+    AUTO_FREE char *before = rig_dump(&r);
+    char own[32];
+    text_fmt(own, sizeof(own), "uid=%u", user_own_id(1));
+    assert_non_null(strstr(before, own));
+    rig_close(&r);
+    tamper(&r, "UPDATE user SET doc = json_set(doc, '$.uid', 65534, '$.gid', 65534)");
+    tamper(&r, "DELETE FROM migration WHERE version >= 4");
+    rig_open(&r);
+    AUTO_FREE char *after = rig_dump(&r);
+    assert_string_equal(before, after);
+    rig_done(&r);
+}
+
 /* A world with something of everything, then one row spoilt. */
 static void a_spoilt_row_is_named(void **state)
 {
@@ -278,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_restored_store_is_a_new_incarnation),
         cmocka_unit_test(a_backup_is_the_same_world),
         cmocka_unit_test(health_of_older_rows_is_kept),
+        cmocka_unit_test(nobody_of_older_rows_is_somebody),
         cmocka_unit_test(a_spoilt_row_is_named),
         cmocka_unit_test(the_log_stays_bounded),
     };

@@ -31,7 +31,7 @@ static void the_first_start_makes_the_defaults(void **state)
     assert_non_null(admin);
     assert_int_equal(admin->id, 1);
     assert_int_equal(admin->role, ROLE_ADMIN);
-    assert_int_equal(admin->uid, 65534);
+    assert_int_equal(admin->uid, user_own_id(1));
     assert_int_equal(strlen(store_cluster(r.store)), 32);
     assert_string_not_equal(store_cluster(r.store), store_incarnation(r.store));
     char cluster[33];
