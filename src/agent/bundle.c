@@ -45,6 +45,23 @@ static void put_user(struct strbuf *b, const struct bundle_process *p)
     strbuf_puts(b, n > 0 ? "]}" : "}");
 }
 
+bool bundle_is_ours(const char *dir) { return strcmp(dir, "/") == 0 || strcmp(dir, "/tmp") == 0; }
+
+void bundle_command(struct strbuf *b, const char *workdir, const char *const *argv)
+{
+    const char *const into[] = {BUNDLE_INIT, "into", workdir, "--"};
+    bool go = workdir && !bundle_is_ours(workdir);
+    for (size_t i = 0; go && i < ARRAY_LEN(into); i++) {
+        if (b->p[b->n - 1] != '[') strbuf_putc(b, ',');
+        put_text(b, into[i]);
+    }
+    for (size_t i = 0; argv[i]; i++) {
+        if (b->p[b->n - 1] != '[') strbuf_putc(b, ',');
+        put_text(b, argv[i]);
+    }
+    strbuf_putc(b, ']');
+}
+
 /* Everything of a process but its arguments. */
 static void put_process(struct strbuf *b, const struct bundle_host *h,
                         const struct bundle_process *p)
@@ -54,7 +71,7 @@ static void put_process(struct strbuf *b, const struct bundle_host *h,
     strbuf_puts(b, ",\"env\":");
     put_list(b, p->envp, count(p->envp));
     strbuf_puts(b, ",\"cwd\":");
-    put_text(b, p->workdir ? p->workdir : "/");
+    put_text(b, p->workdir && bundle_is_ours(p->workdir) ? p->workdir : "/");
     strbuf_puts(b, ",\"capabilities\":{\"bounding\":[],\"effective\":[],\"inheritable\":[],"
                    "\"permitted\":[],\"ambient\":[]},\"noNewPrivileges\":true");
     strbuf_fmt(b, ",\"rlimits\":[{\"type\":\"RLIMIT_NOFILE\",\"hard\":%llu,\"soft\":%llu}"
@@ -216,11 +233,8 @@ int bundle_config(const struct bundle_host *h, const struct container_spec *spec
     strbuf_fmt(b, ",\"args\":[\"%s\",\"init\"", BUNDLE_INIT);
     if (spec->fence_ms > 0) strbuf_fmt(b, ",\"--fence\",\"%lld\"", (long long)spec->fence_ms);
     strbuf_puts(b, ",\"--\"");
-    for (size_t i = 0; spec->argv[i]; i++) {
-        strbuf_putc(b, ',');
-        put_text(b, spec->argv[i]);
-    }
-    strbuf_puts(b, "]},\"root\":{\"path\":");
+    bundle_command(b, spec->workdir, spec->argv);
+    strbuf_puts(b, "},\"root\":{\"path\":");
     put_text(b, root);
     strbuf_puts(b, "},\"hostname\":");
     put_text(b, spec->hostname);
@@ -236,8 +250,8 @@ int bundle_exec(const struct bundle_host *h, const struct bundle_process *p, str
 {
     strbuf_putc(b, '{');
     put_process(b, h, p);
-    strbuf_puts(b, ",\"args\":");
-    put_list(b, p->argv, count(p->argv));
+    strbuf_puts(b, ",\"args\":[");
+    bundle_command(b, p->workdir, p->argv);
     strbuf_putc(b, '}');
     return finish(b, err);
 }

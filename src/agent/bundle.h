@@ -24,6 +24,11 @@ struct bundle_host { /* the same for every container of this node */
 /* `root` is the absolute path of the root file system once mounted. */
 int bundle_config(const struct bundle_host *h, const struct container_spec *spec,
                   const char *root, struct strbuf *b, struct err *err);
+/* Directories that root alone can replace in every image: there a runtime may go itself. */
+bool bundle_is_ours(const char *dir);
+/* The command, behind what brings it to any other directory: the rest of an open list, and its
+ * bracket. */
+void bundle_command(struct strbuf *b, const char *workdir, const char *const *argv);
 /* The process of `exec`: as the container's own, with another command. */
 struct bundle_process {
     uint32_t uid, gid;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "agent/gpu/grant.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "host/file.h"
@@ -22,9 +23,32 @@
 #define BOOL(f) {#f, MEMO_BOOL, offsetof(struct container_claim, f), 0}
 static const struct memo_field fields[] = {
     TEXT(incarnation), TEXT(boot_id), INT(uid), INT(gid), TEXT(workdir), TEXT(image), BOOL(tty),
-    BOOL(stdin_open), INT(cpu_milli), INT(mem_bytes), INT(devices),
+    TEXT(gids), BOOL(memlock), BOOL(stdin_open), INT(cpu_milli), INT(mem_bytes), INT(devices),
 };
 static const struct memo_table table = {"claim", fields, ARRAY_LEN(fields)};
+
+_Static_assert(GRANT_GIDS_MAX * 11 < sizeof(((struct container_claim *)0)->gids), "all groups");
+
+void claim_take_grant(struct container_claim *c, const struct grant *g)
+{
+    size_t n = 0;
+    c->memlock = g->memlock;
+    for (uint32_t i = 0; i < g->gids.n; i++)
+        n += (size_t)text_fmt(c->gids + n, sizeof(c->gids) - n, "%s%u", i ? " " : "",
+                              g->gids.v[i]);
+}
+
+void claim_give_grant(const struct container_claim *c, struct grant *ret)
+{
+    struct str rest = str_of(c->gids), word;
+    uint64_t gid;
+    *ret = (struct grant){.memlock = c->memlock};
+    for (bool more = rest.n > 0; more;) {
+        more = str_cut(&rest, ' ', &word);
+        if (str_to_u64(word, &gid) && gid > 0 && gid < UINT32_MAX)
+            grant_add_gid(ret, (uint32_t)gid, NULL);
+    }
+}
 
 void claim_name(struct member_ref ref, char ret[MEMO_NAME])
 {

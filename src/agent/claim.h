@@ -18,9 +18,16 @@ struct container_claim {
     int64_t uid, gid;
     char workdir[MEMO_PATH];
     char image[80];       /* digest of its image, or "" */
+    char gids[384];       /* what `exec` is granted too: further groups, "44 109"; */
+    bool memlock;         /* locked memory */
     bool tty, stdin_open;
     int64_t cpu_milli, mem_bytes, devices; /* what it holds of the node; devices: mask */
 };
+
+struct grant;
+/* What of a grant a command that is run inside later gets; and back, to grant_done. */
+void claim_take_grant(struct container_claim *c, const struct grant *g);
+void claim_give_grant(const struct container_claim *c, struct grant *ret);
 
 void claim_name(struct member_ref ref, char ret[MEMO_NAME]);
 bool claim_parse_name(struct str name, struct member_ref *ret);

@@ -227,6 +227,7 @@ static int op_create(void *self, const struct container_spec *spec, struct err *
     TEXT_CLIP(claim.incarnation, str_of(spec->incarnation));
     TEXT_CLIP(claim.workdir, str_of(image.spec.workdir ? image.spec.workdir : ""));
     TEXT_SET(claim.boot_id, str_of(c->node.boot_id));
+    if (spec->grant) claim_take_grant(&claim, spec->grant);
     claim_name(spec->ref, name);
     struct prepare *p = mem_alloc(sizeof(*p));
     int dir = claim_make(c->node.containers, name, &claim, err);

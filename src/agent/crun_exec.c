@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "agent/crun_impl.h"
 #include "agent/docker/spec.h"
+#include "agent/gpu/grant.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "host/file.h"
@@ -282,7 +283,10 @@ static int process_fd(struct crun_member *m, const char *const *argv, bool tty, 
     strbuf_init(&b, BUNDLE_MAX);
     int rc = claim_read_env(m->dir, &envp, err);
     if (rc < 0) return rc;
-    struct bundle_process p = {.uid = (uint32_t)m->claim.uid, .gid = (uint32_t)m->claim.gid,
+    struct grant grant;
+    claim_give_grant(&m->claim, &grant);
+    struct bundle_process p = {.grant = &grant,
+                               .uid = (uint32_t)m->claim.uid, .gid = (uint32_t)m->claim.gid,
                                .workdir = m->claim.workdir[0] ? m->claim.workdir : NULL,
                                .argv = argv, .envp = envp, .tty = tty};
     struct docker_exec_spec d = {.uid = p.uid, .gid = p.gid, .workdir = p.workdir, .argv = argv,
@@ -290,6 +294,7 @@ static int process_fd(struct crun_member *m, const char *const *argv, bool tty, 
     if (m->driver->node.docker) rc = docker_exec_spec(&d, &b, err);
     else rc = bundle_exec(&m->driver->node.bundle, &p, &b, err);
     claim_free_env(envp);
+    grant_done(&grant);
     if (rc < 0) return rc;
     AUTO_FD int fd = memfd_create("process", MFD_CLOEXEC);
     if (fd < 0 || write(fd, b.p, b.n) != (ssize_t)b.n)

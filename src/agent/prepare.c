@@ -150,8 +150,8 @@ static int fill_root(struct prepare *p, int dir, struct err *err)
 {
     const struct crun_node *n = p->node;
     struct rootfs_user user = {.uid = p->uid, .gid = p->gid, .hostname = p->hostname,
-                               .home = p->home[0] ? p->home : NULL,
-                               .workdir = p->workdir[0] ? p->workdir : NULL,
+                               .home = rootfs_own_path(p->home) ? p->home : NULL,
+                               .workdir = rootfs_own_path(p->workdir) ? p->workdir : NULL,
                                .hosts = p->hosts.n ? p->hosts.p : NULL,
                                .hostfile = p->hostfile.n ? p->hostfile.p : NULL,
                                .host_network = p->wiring.mode == NETWORK_HOST};

@@ -325,6 +325,21 @@ static int put_step(const char *upper, const char *part, bool hidden, bool last,
     return 2;
 }
 
+bool rootfs_own_path(const char *path)
+{
+    static const char *const taken[] = {"usr", "bin", "sbin", "etc", "dev", "proc", "sys", "run"};
+    struct str rest = str_of(path), name, top = {0};
+    if (path[0] != '/' || rest.n + 2 > ROOTFS_PATH) return false;
+    for (bool more = true; more;) {
+        more = str_cut(&rest, '/', &name);
+        if (str_eq(name, STR("..")) || str_eq(name, STR("."))) return false;
+        if (top.n == 0) top = name;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(taken); i++)
+        if (str_eq(top, str_of(taken[i]))) return false;
+    return top.n > 0 && !str_starts(top, STR("lib"));
+}
+
 /* Makes a directory of the user's own where the container has none: only under
  * what is covered or does not exist, never over what the host shows. */
 static int put_own_dir(const struct rootfs_host *h, const char *upper, const char *path,

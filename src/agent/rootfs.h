@@ -42,6 +42,9 @@ struct rootfs_user {
 struct rootfs_names { struct str passwd, group, resolv; };
 int rootfs_put_names(const char *upper, const struct rootfs_user *u,
                      const struct rootfs_names *names, struct err *err);
+/* Whether a directory of the user's own may be made at this path, which anybody chose: plain,
+ * and where nothing is that is mounted or that the system looks at.  Else none is made. */
+bool rootfs_own_path(const char *path);
 /* Fills the upper layer `upper` (absolute) of one container. */
 int rootfs_fill(const struct rootfs_host *h, const char *upper, const struct rootfs_user *u,
                 struct err *err);

@@ -56,7 +56,7 @@ static const char *const allowed[] = {
     "setfsgid", "setfsuid", "setgid", "setgroups", "setitimer", "setpgid", "setpriority",
     "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setsockopt",
     "setuid", "setxattr", "shmat", "shmctl", "shmdt", "shmget", "shutdown", "sigaltstack",
-    "signalfd", "signalfd4", "socketpair", "splice", "stat", "statfs", "statx", "symlink",
+    "signalfd", "signalfd4", "splice", "stat", "statfs", "statx", "symlink",
     "symlinkat", "sync", "sync_file_range", "syncfs", "sysinfo", "tee", "tgkill", "time",
     "timer_create", "timer_delete", "timer_getoverrun", "timer_gettime", "timer_settime",
     "timerfd_create", "timerfd_gettime", "timerfd_settime", "times", "tkill", "truncate",
@@ -74,6 +74,9 @@ static const char *const refused[] = {
     "settimeofday", "swapoff", "swapon", "syslog", "umount2", "unshare", "userfaultfd",
     "vhangup",
 };
+
+/* The others are seldom used code of the kernel's, some of it loaded by the mere asking. */
+static const uint64_t families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
 
 /* personality(2) values that do no more than ask or name the ordinary ones. */
 static const uint64_t personalities[] = {0x0, 0x8, 0x20000, 0x20008, 0xffffffff};
@@ -97,9 +100,12 @@ static int add_rules(scmp_filter_ctx ctx)
     if (rc == 0)
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                               SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0));
-    if (rc == 0)
+    for (size_t i = 0; i < ARRAY_LEN(families) && rc == 0; i++)
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-                              SCMP_A0(SCMP_CMP_NE, AF_VSOCK, 0));
+                              SCMP_A0(SCMP_CMP_EQ, families[i], 0));
+    if (rc == 0)
+        rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
+                              SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
     for (size_t i = 0; i < ARRAY_LEN(personalities) && rc == 0; i++)
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
                               SCMP_A0(SCMP_CMP_EQ, personalities[i], 0));
@@ -157,6 +163,14 @@ static void put_names(struct strbuf *out, const char *const *names, size_t n)
     strbuf_putc(out, ']');
 }
 
+/* A rule more: allowed where the first argument is this. */
+static void put_equal(struct strbuf *out, const char *name, uint64_t value)
+{
+    strbuf_fmt(out,
+               ",{\"names\":[\"%s\"],\"action\":\"SCMP_ACT_ALLOW\",\"args\":[{\"index\":0,"
+               "\"value\":%llu,\"op\":\"SCMP_CMP_EQ\"}]}", name, (unsigned long long)value);
+}
+
 void seccomp_filter_json(struct strbuf *out)
 {
     strbuf_puts(out, "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"defaultErrnoRet\":38,\"syscalls\":[");
@@ -166,16 +180,11 @@ void seccomp_filter_json(struct strbuf *out)
     strbuf_puts(out, ",\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":1},");
     strbuf_fmt(out,
                "{\"names\":[\"clone\"],\"action\":\"SCMP_ACT_ALLOW\",\"args\":[{\"index\":0,"
-               "\"value\":%u,\"valueTwo\":0,\"op\":\"SCMP_CMP_MASKED_EQ\"}]},",
+               "\"value\":%u,\"valueTwo\":0,\"op\":\"SCMP_CMP_MASKED_EQ\"}]}",
                (unsigned)NEW_NAMESPACES);
-    strbuf_fmt(out,
-               "{\"names\":[\"socket\"],\"action\":\"SCMP_ACT_ALLOW\",\"args\":[{\"index\":0,"
-               "\"value\":%d,\"op\":\"SCMP_CMP_NE\"}]}",
-               AF_VSOCK);
+    put_equal(out, "socketpair", AF_UNIX);
+    for (size_t i = 0; i < ARRAY_LEN(families); i++) put_equal(out, "socket", families[i]);
     for (size_t i = 0; i < ARRAY_LEN(personalities); i++)
-        strbuf_fmt(out,
-                   ",{\"names\":[\"personality\"],\"action\":\"SCMP_ACT_ALLOW\",\"args\":[{"
-                   "\"index\":0,\"value\":%llu,\"op\":\"SCMP_CMP_EQ\"}]}",
-                   (unsigned long long)personalities[i]);
+        put_equal(out, "personality", personalities[i]);
     strbuf_puts(out, "]}");
 }

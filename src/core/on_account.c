@@ -134,8 +134,8 @@ static bool id_fine(struct draft *d, const char *field, uint32_t id, uint32_t ow
 {
     if (id == own || (id >= 1 && id < USER_UID_FIRST)) return true;
     draft_refuse(d, VERDICT_BAD_VALUE, field,
-                 "%s: expected 1 to %u: containers do not run as root, and those above are allotted",
-                 field, USER_UID_FIRST - 1);
+                 "%s: expected 1 to %u: containers do not run as root, and what is above is "
+                 "allotted", field, USER_UID_FIRST - 1);
     return false;
 }
 

@@ -10,6 +10,7 @@
 #include "shim/guest.h"
 #include "shim/hold.h"
 #include "shim/init.h"
+#include "shim/into.h"
 #include "shim/probe.h"
 #include "shim/super.h"
 
@@ -31,6 +32,8 @@ int main(int argc, char **argv)
     if (strcmp(mode, "exec") == 0 && argc == 2) return exec_main(false);
     if (strcmp(mode, "exec-tty") == 0 && argc == 2) return exec_main(true);
     if (strcmp(mode, "probe") == 0 && argc == 2) return probe_main();
+    if (strcmp(mode, "into") == 0 && argc > 4 && strcmp(argv[3], "--") == 0)
+        return into_main(argv[2], argv + 4);
     if (strcmp(mode, "hold") == 0 && argc == 2) return hold_main();
     if (strcmp(mode, "--version") == 0) {
         puts("rota-shim " ROTA_VERSION);

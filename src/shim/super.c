@@ -18,6 +18,7 @@
 #include "shim/disk.h"
 #include "shim/fds.h"
 #include "shim/launch.h"
+#include "shim/wall.h"
 
 #define PIPE_BYTES (1024 * 1024)
 #define CREATE_MS 60000
@@ -279,6 +280,10 @@ void super_created(struct super *s)
     }
     s->phase = SUPER_HELD;
     s->create_until_ms = 0;
+    if (wall_root((pid_t)s->life.pid, strcmp(s->conf.lower, "/") == 0, &err) < 0) {
+        super_fail(s, err.text);
+        return;
+    }
     struct shim_created made = {s->life.pid, (uint64_t)s->life.start};
     control_tell(s, SHIM_CREATED, &made, sizeof(made));
     if (s->go_wanted) super_go(s);

@@ -186,9 +186,10 @@ int docker_exec_spec(const struct docker_exec_spec *s, struct strbuf *b, struct 
     strbuf_fmt(b, "{\"AttachStdin\":true,\"AttachStdout\":true,\"AttachStderr\":true,\"Tty\":%s",
                s->tty ? "true" : "false");
     strbuf_fmt(b, ",\"User\":\"%u:%u\"", s->uid, s->gid);
-    put_text(b, "WorkingDir", s->workdir && s->workdir[0] ? s->workdir : "/");
+    const char *dir = s->workdir && s->workdir[0] ? s->workdir : "/";
+    put_text(b, "WorkingDir", bundle_is_ours(dir) ? dir : "/");
     strbuf_puts(b, ",\"Cmd\":[");
-    put_items(b, s->argv);
+    bundle_command(b, dir, s->argv);
     strbuf_puts(b, ",\"Env\":[");
     put_items(b, s->envp);
     strbuf_putc(b, '}');

@@ -138,6 +138,20 @@ static void a_command_inside_is_no_stronger(void **state)
         json_array_size(json_object_get(json_object_get(j, "capabilities"), "bounding")), 0);
     assert_string_equal(json_string_value(json_object_get(j, "cwd")), "/");
     json_decref(j);
+    /* Anywhere else it goes by itself: the runtime has the machine's descriptors still. */
+    strbuf_reset(&b);
+    p.workdir = "/proc/self/fd/7";
+    assert_int_equal(bundle_exec(&h, &p, &b, NULL), 0);
+    j = json_loads(b.p, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(j);
+    assert_string_equal(json_string_value(json_object_get(j, "cwd")), "/");
+    static const char *const first[] = {BUNDLE_INIT, "into", "/proc/self/fd/7", "--"};
+    for (size_t i = 0; i < ARRAY_LEN(first); i++)
+        assert_string_equal(json_string_value(json_array_get(json_object_get(j, "args"), i)),
+                            first[i]);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(j, "args"), 4)), argv[0]);
+    json_decref(j);
+    p.workdir = NULL;
     strbuf_reset(&b);
     b.max = 100; /* longer than may be: told, not cut */
     assert_int_equal(bundle_exec(&h, &p, &b, NULL), ERR_LIMIT);

@@ -1,6 +1,7 @@
 /* tests/unit/agent/test_claim.c - names and claims on disk. */
 #include "test.h"
 #include "agent/claim.h"
+#include "agent/gpu/grant.h"
 #include "host/file.h"
 
 static void names_have_one_spelling(void **state)
@@ -52,6 +53,39 @@ static void a_claim_is_made_once_and_read_back(void **state)
     test_dir_free(dir);
 }
 
+/* A command that is run inside later gets the groups and the locked memory of the first. */
+static void a_grant_comes_back(void **state)
+{
+    char dir[64];
+    struct grant g = {.memlock = true}, again;
+    struct container_claim c = {.uid = 7, .gid = 8, .boot_id = "b"}, back;
+    (void)state;
+    for (uint32_t i = 0; i < GRANT_GIDS_MAX; i++)
+        assert_int_equal(grant_add_gid(&g, UINT32_MAX - 1 - i, NULL), 0);
+    claim_take_grant(&c, &g);
+    test_dir_new(dir);
+    int parent = file_open_dir(AT_FDCWD, dir, NULL), fd = claim_make(parent, "5.1.0", &c, NULL);
+    assert_true(fd >= 0);
+    assert_int_equal(claim_read(fd, &back, NULL), 0);
+    claim_give_grant(&back, &again);
+    assert_true(again.memlock);
+    assert_int_equal(again.gids.n, GRANT_GIDS_MAX);
+    for (uint32_t i = 0; i < GRANT_GIDS_MAX; i++) assert_int_equal(again.gids.v[i], g.gids.v[i]);
+    grant_done(&again);
+    TEXT_SET(back.gids, STR("44 x 0 -1 99999999999  109")); /* nobody's words but ours count */
+    claim_give_grant(&back, &again);
+    assert_int_equal(again.gids.n, 2);
+    assert_int_equal(again.gids.v[1], 109);
+    grant_done(&again);
+    claim_give_grant(&(struct container_claim){.uid = 7}, &again);
+    assert_true(!again.memlock && again.gids.n == 0);
+    grant_done(&again);
+    grant_done(&g);
+    close(fd);
+    close(parent);
+    test_dir_free(dir);
+}
+
 static void an_environment_comes_back(void **state)
 {
     static const char *const cases[][4] = {
@@ -81,6 +115,7 @@ static void an_environment_comes_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_grant_comes_back),
         cmocka_unit_test(names_have_one_spelling),
         cmocka_unit_test(a_claim_is_made_once_and_read_back),
         cmocka_unit_test(an_environment_comes_back),

@@ -100,6 +100,26 @@ static void own_directories_are_made_where_there_are_none(void **state)
     }
 }
 
+/* Anybody chooses these: what is mounted, or what the system looks at, stays as it is. */
+static void where_a_directory_may_be_made(void **state)
+{
+    static const struct { const char *path; bool may; } cases[] = {
+        {"/home/me", true}, {"/jobs/deep/er", true}, {"//home//me/", true}, {"/opt/x", true},
+        {"/", false}, {"", false}, {"home", false}, {"/..", false}, {"/home/../etc", false},
+        {"/home/./x", false}, {"/run/rota-init", false}, {"/run/rota-init/x", false},
+        {"/usr/bin/nvidia-smi", false}, {"//usr/x", false}, {"/lib64/x", false}, {"/etc/x", false},
+        {"/proc/self/fd/7", false}, {"/sys/x", false}, {"/dev/x", false}, {"/usrx", true},
+    };
+    char far[ROOTFS_PATH + 1];
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        if (rootfs_own_path(cases[i].path) != cases[i].may) fail_msg("%s", cases[i].path);
+    memset(far, 'x', sizeof(far) - 1);
+    far[0] = '/';
+    far[ROOTFS_PATH] = '\0';
+    assert_false(rootfs_own_path(far));
+}
+
 int main(void)
 {
     if (geteuid() != 0) {
@@ -107,6 +127,7 @@ int main(void)
         return 77;
     }
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(where_a_directory_may_be_made),
         cmocka_unit_test(only_the_system_shows),
         cmocka_unit_test(own_directories_are_made_where_there_are_none),
     };
