@@ -12,6 +12,7 @@
 #include "agent/docker/api.h"
 #include "agent/docker/load.h"
 #include "agent/docker/spec.h"
+#include "agent/rootfs.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "host/file.h"
@@ -144,7 +145,7 @@ static int make_places(const struct helper_opts *o, struct err *err)
         if (strncmp(envp[i], "HOME=/", 6) == 0) home = envp[i] + 5;
     const char *const places[] = {claim.workdir, home};
     for (size_t i = 0; i < ARRAY_LEN(places) && rc == 0; i++)
-        if (places[i] && places[i][0] == '/')
+        if (places[i] && rootfs_own_path(places[i])) /* the engine makes it as root */
             rc = docker_mkdir(o->socket, o->name, places[i], (uint32_t)claim.uid,
                               (uint32_t)claim.gid, err);
     claim_free_env(envp);
