@@ -242,10 +242,11 @@ static void put_backoff(const struct world *w, const struct session *s, const st
 
 static void put_unproved(const struct world *w, const struct session *s, struct strbuf *out)
 {
-    const struct alloc *a = world_allocs_of_session(w, s);
+    const struct alloc *a = silence_unproved(w, s, 0);
     const struct node *n = a ? world_node(w, a->node) : NULL;
-    strbuf_fmt(out, "attempt %u may still run on %s, which is cut off", s->attempt,
-               n ? n->name : "its node");
+    bool told = n && n->heard && !n->unreachable;
+    strbuf_fmt(out, "attempt %u may still run on %s, which %s", s->attempt,
+               n ? n->name : "its node", told ? "is told to end it" : "is cut off");
     if (!n || s->fence_ms == 0 || !n->unreachable) return;
     strbuf_puts(out, ": that ends by itself, and is sure in ");
     put_after(w, silence_release_ms(n, s), out);

@@ -7,6 +7,7 @@
 #include "core/events.h"
 #include "base/labels.h"
 #include "core/model/pool.h"
+#include "core/model/silence.h"
 #include "core/model/timers.h"
 #include "core/model/usage.h"
 #include "core/sched/vacate.h"
@@ -250,7 +251,7 @@ void on_node_lost(struct draft *d, struct node *n, const char *text)
             draft_wants(d, n->id);
         }
         if (!s || !session_live(s)) continue;
-        if (s->unproved) { /* given up: nobody waits for it any longer */
+        if (s->unproved && !silence_unproved(w, s, n->id)) { /* nobody waits for this node */
             s->unproved = false;
             draft_session(d, s);
             pool_wake(w, s);

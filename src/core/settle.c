@@ -8,6 +8,7 @@
 #include "core/blame.h"
 #include "core/events.h"
 #include "core/model/pool.h"
+#include "core/model/silence.h"
 #include "core/transition.h"
 
 /* What the released rows of the current attempt said. */
@@ -151,7 +152,7 @@ static void advance(struct draft *d, struct session *s)
 
 void settle_proved(struct draft *d, struct session *s)
 {
-    if (!s->unproved || world_allocs_of_session(d->w, s)) return;
+    if (!s->unproved || silence_unproved(d->w, s, 0)) return;
     s->unproved = false;
     draft_session(d, s);
     pool_wake(d->w, s);

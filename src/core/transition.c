@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/blame.h"
 #include "core/model/pool.h"
+#include "core/model/silence.h"
 #include "core/model/timers.h"
 #include "core/sched/plan.h"
 #include "core/model/usage.h"
@@ -202,22 +203,18 @@ void transition_finish(struct draft *d, struct session *s, enum session_outcome 
     if (s->requeue) transition_try_end(d, s); /* at once when nothing is left */
 }
 
-/* Members that were told to run may do so at any moment.  On a node that is heard they end at
- * once; on one that is not, nobody knows. */
-static bool may_run_on(const struct world *w, const struct session *s)
+/* Members that were told to run may do so at any moment, and until they are told otherwise: a
+ * node that is heard now may fall silent before that.  So what is heard makes no difference. */
+static bool may_go_on(const struct world *w, const struct session *s)
 {
     if (s->members > 1 && s->state < SESSION_READY) return false; /* held at the barrier */
-    for (struct alloc *a = world_allocs_of_session(w, s); a; a = world_next_of_session(w, a)) {
-        const struct node *n = world_node(w, a->node);
-        if (!a->revoked && (s->fence_ms > 0 || !n->heard || n->unreachable)) return true;
-    }
-    return false;
+    return silence_unproved(w, s, 0) != NULL;
 }
 
 void transition_revoke(struct draft *d, struct session *s, const char *text)
 {
     CHECK(session_row(s->state)->holds == HOLDS_DEVICES);
-    s->unproved = may_run_on(d->w, s);
+    s->unproved = may_go_on(d->w, s);
     for (struct alloc *a = world_allocs_of_session(d->w, s); a;
          a = world_next_of_session(d->w, a)) {
         if (a->revoked) continue;

@@ -140,7 +140,7 @@ struct session {
     int32_t lowered;     /* by the scheduler: it queues at priority - lowered, not below 0 */
     bool preemptible;
     bool hold;           /* waits until it is released */
-    bool unproved;       /* PENDING: an earlier attempt may still run, on a node that is cut off */
+    bool unproved;       /* PENDING: its attempt may still run; silence_unproved() */
     bool requeue;        /* STOPPING: waits again once all is proved gone, instead of ending */
     bool one_node;       /* all members on one node */
     bool stop_on_member; /* any member's end with failure stops the rest */

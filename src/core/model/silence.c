@@ -76,3 +76,13 @@ int64_t silence_release_ms(const struct node *n, const struct session *s)
 {
     return silence_end_ms(n, s) + FENCE_MARGIN_MS;
 }
+
+const struct alloc *silence_unproved(const struct world *w, const struct session *s, uint32_t lost)
+{
+    for (struct alloc *a = world_allocs_of_session(w, s); a; a = world_next_of_session(w, a)) {
+        if (a->ref.attempt != s->attempt || a->node == lost) continue;
+        const struct node *n = world_node(w, a->node);
+        if (w->now_ms - n->heard_ms < NODE_LOST_MS) return a;
+    }
+    return NULL;
+}

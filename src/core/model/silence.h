@@ -50,5 +50,10 @@ enum silence_verdict silence_judge(const struct world *w, const struct node *n,
  * the session must have asked for it. */
 int64_t silence_end_ms(const struct node *n, const struct session *s);
 int64_t silence_release_ms(const struct node *n, const struct session *s);
+/* A row of its newest attempt that may stand for a container which runs, or NULL.  Those on node
+ * `lost` (0: none), and on nodes that were silent for a day, are given up.  Earlier attempts never
+ * passed their barrier, were proved gone or given up: else there were no newer one. */
+const struct alloc *silence_unproved(const struct world *w, const struct session *s,
+                                     uint32_t lost);
 
 #endif

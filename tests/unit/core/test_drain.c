@@ -37,7 +37,7 @@ static const struct {
     {KIND_BATCH, MEMBER_RUNNING, SESSION_STOPPING, true},
     {KIND_INTERACTIVE, MEMBER_RUNNING, SESSION_STOPPING, false},
     {KIND_SERVICE, MEMBER_RUNNING, SESSION_STOPPING, false},
-    {KIND_BATCH, MEMBER_PREPARING, SESSION_ALLOCATED, true}, /* at once elsewhere */
+    {KIND_BATCH, MEMBER_PREPARING, SESSION_PENDING, true}, /* elsewhere once it is gone there */
 };
 
 static void at_its_date_and_not_before(void **state)
@@ -66,6 +66,9 @@ static void at_its_date_and_not_before(void **state)
             if (CASES[i].then == SESSION_STOPPING) {
                 assert_int_equal(lab_want(l, 0, id, 0), WANT_STOP);
                 lab_exit(l, 0, id, 0, 143);
+            } else {
+                lab_forget(l, 0, id);
+                lab_report(l, 0);
             }
             if (CASES[i].again) assert_int_equal(lab_stored(l, id)->attempt, 2);
             else assert_int_equal(lab_outcome(l, id), OUTCOME_PREEMPTED);

@@ -358,6 +358,139 @@ static void agt5_an_order_that_may_be_obeyed(void **state)
     }
 }
 
+/* A gang of two, one on the node and one on the next: it has just passed its barrier. */
+static void start_on(struct lab *l, uint64_t id, uint32_t node)
+{
+    for (uint32_t round = 0; lab_state(l, id) != SESSION_STARTING; round++) {
+        if (round == 10) fail_msg("it does not start");
+        lab_act(l, node);
+        lab_act(l, node + 1);
+    }
+}
+
+/* One of a gang that passed its barrier fails before it runs, on n2.  The other one runs on n1,
+ * which is heard at that moment and is not again: nobody has told it to end.  The simulation
+ * found that the next attempt began meanwhile (seed 856). */
+static void agt5_heard_but_not_told_yet(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    struct session req = lab_request(2, 4, 1, 0);
+    lab_join(l, "n1", 4, 8, 0);
+    lab_join(l, "n2", 4, 8, 0);
+    uint64_t id = lab_run(l, &req);
+    start_on(l, id, 0);
+    lab_join(l, "n3", 4, 8, 0); /* room for another attempt beside n1 */
+    lab_say(l, 0, id, 0, MEMBER_RUNNING);
+    lab_set(l, 1, id, 1, MEMBER_FAILED, &(struct member_end){.exit_code = -1});
+    lab_report(l, 1);
+    assert_int_equal(lab_state(l, id), SESSION_PENDING);
+    assert_true(lab_stored(l, id)->unproved);
+    int64_t retry_ms = lab_stored(l, id)->not_before_ms;
+    assert_true(retry_ms < l->now_ms + NODE_UNREACHABLE_MS);
+    lab_forget(l, 1, id);
+    pass_to(l, retry_ms, 1);
+    lab_expect_why(l, id, WHY_WAITING,
+                   "attempt 1 may still run on n1, which is told to end it; place 1 of 1 in the "
+                   "queue");
+    pass_to(l, retry_ms + RELEASE, 1);
+    assert_int_equal(lab_stored(l, id)->attempt, 1);
+    lab_expect_why(l, id, WHY_WAITING, "attempt 1 may still run on n1, which is cut off; place 1 "
+                                       "of 1 in the queue");
+    lab_report(l, 0); /* back, and it still runs there */
+    assert_int_equal(lab_stored(l, id)->attempt, 1);
+    lab_forget(l, 0, id);
+    lab_report(l, 0);
+    assert_int_equal(lab_state(l, id), SESSION_ALLOCATED);
+    assert_int_equal(lab_stored(l, id)->attempt, 2);
+    lab_free(l);
+}
+
+/* Sent back to the queue while both of its members may begin; n3 and n4 have room. */
+static uint64_t sent_back(struct lab *l)
+{
+    struct session req = lab_request(2, 4, 1, 0);
+    lab_join(l, "n1", 4, 8, 0);
+    lab_join(l, "n2", 4, 8, 0);
+    uint64_t id = lab_run(l, &req);
+    start_on(l, id, 0);
+    lab_join(l, "n3", 4, 8, 0);
+    lab_join(l, "n4", 4, 8, 0);
+    struct event ev = {.kind = EVENT_REQUEUE, .actor = 1, .u.requeue = id};
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    assert_true(lab_stored(l, id)->unproved);
+    return id;
+}
+
+/* Giving up one of its nodes says nothing about the other. */
+static void one_given_up_is_not_both(void **state)
+{
+    (void)state;
+    for (int forgotten = 0; forgotten < 2; forgotten++) {
+        struct lab *l = lab_new(BLOCKED_STOP);
+        uint64_t id = sent_back(l);
+        int64_t heard_ms = world_node(l->w, 1)->heard_ms;
+        if (forgotten) {
+            struct event ev = {.kind = EVENT_NODE_FORGET, .actor = 1};
+            ev.u.forget = (struct event_forget){1, true};
+            assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+        } else {
+            pass_to(l, heard_ms + NODE_LOST_MS, 1);
+        }
+        assert_true(lab_stored(l, id)->unproved);
+        assert_int_equal(lab_stored(l, id)->attempt, 1);
+        lab_forget(l, 1, id);
+        lab_report(l, 1);
+        assert_false(lab_stored(l, id)->unproved);
+        assert_int_equal(lab_stored(l, id)->attempt, 2);
+        lab_free(l);
+    }
+}
+
+/* The other way round: the last that is waited for is given up. */
+static void the_last_is_given_up(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    uint64_t id = sent_back(l);
+    int64_t heard_ms = world_node(l->w, 1)->heard_ms;
+    lab_forget(l, 1, id);
+    lab_report(l, 1);
+    pass_to(l, heard_ms + NODE_LOST_MS - 1, 1);
+    assert_int_equal(lab_stored(l, id)->attempt, 1);
+    pass_to(l, heard_ms + NODE_LOST_MS, 1);
+    assert_int_equal(lab_stored(l, id)->attempt, 2);
+    lab_free(l);
+}
+
+/* A row of an attempt that never passed its barrier stays on a silent node: nothing runs there. */
+static void what_never_began_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct lab *l = lab_new(BLOCKED_STOP);
+    struct session req = lab_request(2, 4, 1, 0);
+    lab_join(l, "n1", 4, 8, 0);
+    lab_join(l, "n2", 4, 8, 0);
+    uint64_t id = lab_run(l, &req);
+    lab_join(l, "n3", 4, 8, 0);
+    lab_join(l, "n4", 4, 8, 0);
+    lab_act(l, 1); /* held at the barrier there; n1 says nothing any more */
+    assert_int_equal(lab_state(l, id), SESSION_ALLOCATED);
+    pass_to(l, lab_stored(l, id)->deadline_ms - 1, 1);
+    lab_tick(l, 1);
+    assert_int_equal(lab_stored(l, id)->attempt, 2);
+    start_on(l, id, 2);
+    struct event ev = {.kind = EVENT_REQUEUE, .actor = 1, .u.requeue = id};
+    assert_int_equal(lab_step(l, &ev), VERDICT_OK);
+    for (uint32_t node = 2; node < 4; node++) {
+        assert_true(lab_stored(l, id)->unproved);
+        lab_forget(l, node, id);
+        lab_report(l, node);
+    }
+    assert_int_equal(lab_stored(l, id)->attempt, 3);
+    lab_free(l);
+}
+
 static void only_batch_may_ask(void **state)
 {
     (void)state;
@@ -406,6 +539,10 @@ int main(void)
         cmocka_unit_test(stopped_meanwhile),
         cmocka_unit_test(revoked_rows_as_well),
         cmocka_unit_test(agt5_an_order_that_may_be_obeyed),
+        cmocka_unit_test(agt5_heard_but_not_told_yet),
+        cmocka_unit_test(one_given_up_is_not_both),
+        cmocka_unit_test(the_last_is_given_up),
+        cmocka_unit_test(what_never_began_is_not_waited_for),
         cmocka_unit_test(only_batch_may_ask),
         cmocka_unit_test(it_is_said),
     };
