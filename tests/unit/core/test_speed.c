@@ -146,7 +146,7 @@ static void rows_of_one_node(void **state)
     assert_true(slots_zero(&world_node(b.w, 1)->used));
     assert_null(world_audit(b.w));
     print_message("one node: %lld us a row\n", (long long)(took * 1000 / ROWS));
-    assert_true(took < 1500 * SLOWER); /* 37 us each */
+    assert_true(took < 6000 * SLOWER); /* 150 us each; most of it is the memory of changes */
     world_free(b.w);
     effects_done(&b.fx);
 }
