@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/carry.h"
+#include "cli/exec.h"
 #include "cli/input.h"
 #include "cli/say.h"
 #include "cli/sink.h"
@@ -12,22 +13,14 @@
 
 enum { KEY_MEMBER = 300 };
 
-struct exec_args {
-    struct common common;
-    const char *session;
-    uint64_t member;
-    struct exec_request request;
-    bool interactive;
-};
-
 struct exec {
-    struct exec_args *args;
+    const struct exec_job *job;
     struct carry *carry;
     struct sink *sinks[2];
     struct input *input;
     struct net_signal *signals[2];
     int code;
-    bool ended, done;
+    bool ended, done, interrupted;
 };
 
 static const struct argp_option options[] = {
@@ -45,7 +38,7 @@ static const char doc[] =
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct exec_args *a = state->input;
+    struct exec_job *a = state->input;
     const char *eq;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &a->common; return 0;
@@ -97,16 +90,16 @@ static void on_open(void *arg)
     struct exec *x = arg;
     AUTO_STRBUF struct strbuf b;
     strbuf_init(&b, CARRY_PAYLOAD_MAX);
-    wire_print(&wire_exec_request, &x->args->request, &b);
+    wire_print(&wire_exec_request, &x->job->request, &b);
     if (b.full) {
         say("the command is too long: at most %u bytes", CARRY_PAYLOAD_MAX);
         finish(x);
         return;
     }
     (void)carry_send(x->carry, CARRY_COMMAND, strbuf_str(&b));
-    bool tty = x->args->request.tty;
-    if (x->args->interactive || tty) {
-        x->input = input_new(x->args->common.loop, tty, on_input, x);
+    bool tty = x->job->request.tty;
+    if (x->job->interactive || tty) {
+        x->input = input_new(x->job->common.loop, x->job->in, tty, on_input, x);
         input_ready(x->input);
     } else {
         (void)carry_send(x->carry, CARRY_STDIN_END, str_n(NULL, 0));
@@ -167,7 +160,12 @@ static void on_drain(void *arg)
 
 static void on_broken(void *arg, int problem)
 {
-    (void)arg;
+    struct exec *x = arg;
+    if (x->job->helper) {
+        finish(x); /* its reader says why */
+        x->done = true;
+        return;
+    }
     if (problem == EPIPE) say_pipe_closed();
     say("cannot write the output: %s", strerror(problem));
     exit(EXIT_ROTA);
@@ -177,6 +175,13 @@ static void on_signal(void *arg, int signum)
 {
     struct exec *x = arg;
     char payload = (char)signum;
+    if (x->job->helper && x->interrupted) { /* it does not listen: its session may be paused */
+        x->code = 128 + signum;
+        finish(x);
+        x->done = true;
+        return;
+    }
+    x->interrupted = true;
     (void)carry_send(x->carry, CARRY_SIGNAL, str_n(&payload, 1));
 }
 
@@ -184,11 +189,11 @@ static const struct carry_ops carry_callbacks = {
     .on_open = on_open, .on_frame = on_frame, .on_drain = on_room, .on_over = on_over};
 static const struct sink_ops sink_callbacks = {on_drain, on_broken};
 
-static int run(struct exec_args *a)
+int exec_run(const struct exec_job *a)
 {
-    struct exec x = {.args = a, .code = EXIT_ROTA};
+    struct exec x = {.job = a, .code = EXIT_ROTA};
     struct net_loop *l = a->common.loop;
-    x.sinks[0] = sink_new(l, STDOUT_FILENO, &sink_callbacks, &x);
+    x.sinks[0] = sink_new(l, a->out, &sink_callbacks, &x);
     x.sinks[1] = sink_new(l, STDERR_FILENO, &sink_callbacks, &x);
     static const int kinds[] = {SIGINT, SIGTERM};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
@@ -207,13 +212,13 @@ static int run(struct exec_args *a)
 
 int verb_exec(int argc, char **argv)
 {
-    struct exec_args a = {0};
+    struct exec_job a = {.in = STDIN_FILENO, .out = STDOUT_FILENO};
     verb_parse(&exec_argp, argc, argv, EXIT_ROTA, &a);
     int code = EXIT_ROTA;
     if (a.request.tty && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
         say("-t needs a terminal here: leave it out when input or output is a file or a pipe");
     } else if (verb_open(&a.common)) {
-        code = run(&a);
+        code = exec_run(&a);
         verb_close(&a.common);
     }
     wire_texts_free(&a.request.argv);

@@ -138,7 +138,7 @@ static void on_input_room(void *arg)
     struct member *m = arg;
     struct follow *f = m->f;
     if (m->no != 0 || !f->spec->input) return;
-    if (!f->input) f->input = input_new(api_loop(f->api), f->spec->tty, on_input, f);
+    if (!f->input) f->input = input_new(api_loop(f->api), STDIN_FILENO, f->spec->tty, on_input, f);
     input_ready(f->input);
 }
 

@@ -22,7 +22,7 @@ struct input {
     struct net_watch *watch; /* NULL: a file, read when there is room */
     struct net_timer *soon;  /* files: the next chunk on a later turn */
     struct net_signal *resized;
-    int epoll;
+    int fd, epoll;
     bool tty, ended;
 };
 
@@ -67,7 +67,7 @@ static void rest(struct input *in)
 static void read_some(struct input *in)
 {
     char buf[CHUNK];
-    ssize_t n = read(STDIN_FILENO, buf, sizeof(buf));
+    ssize_t n = read(in->fd, buf, sizeof(buf));
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (n <= 0) {
         in->ended = true;
@@ -87,13 +87,13 @@ static void on_readable(void *arg, int events)
 
 static void on_soon(void *arg) { read_some(arg); }
 
-struct input *input_new(struct net_loop *l, bool tty, input_send *send, void *arg)
+struct input *input_new(struct net_loop *l, int fd, bool tty, input_send *send, void *arg)
 {
     struct input *in = mem_alloc(sizeof(*in));
-    *in = (struct input){.send = send, .arg = arg, .tty = tty, .epoll = -1};
+    *in = (struct input){.send = send, .arg = arg, .fd = fd, .tty = tty, .epoll = -1};
     in->epoll = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event ev = {.events = EPOLLIN};
-    if (in->epoll >= 0 && epoll_ctl(in->epoll, EPOLL_CTL_ADD, STDIN_FILENO, &ev) == 0)
+    if (in->epoll >= 0 && epoll_ctl(in->epoll, EPOLL_CTL_ADD, fd, &ev) == 0)
         in->watch = net_watch_new(l, in->epoll, on_readable, in);
     in->soon = net_timer_new(l, on_soon, in);
     if (tty && isatty(STDIN_FILENO)) {

@@ -18,6 +18,7 @@ const struct verb verb_table[] = {
     {"logs", "output of a session", verb_logs, false},
     {"exec", "run a command inside a running session", verb_exec, false},
     {"port-forward", "reach a port that a session listens on", verb_port_forward, false},
+    {"cp", "copy files and folders into or out of a running session", verb_cp, false},
     {"stop", "end sessions", verb_stop, false},
     {"update", "change priority or time limit of a session", verb_update, false},
     {"hold", "keep waiting sessions from starting", verb_hold, false},

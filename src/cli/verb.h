@@ -25,6 +25,7 @@ int verb_queue(int argc, char **argv);
 int verb_logs(int argc, char **argv);
 int verb_exec(int argc, char **argv);
 int verb_port_forward(int argc, char **argv);
+int verb_cp(int argc, char **argv);
 int verb_stop(int argc, char **argv);
 int verb_signal(int argc, char **argv);
 int verb_update(int argc, char **argv);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/str.h"
+#include "shim/archive.h"
 #include "shim/exec.h"
 #include "shim/guest.h"
 #include "shim/hold.h"
@@ -27,6 +28,9 @@ int main(int argc, char **argv)
     if (strcmp(mode, "guest") == 0 && argc > 4 && str_to_u64(str_of(argv[3]), &fence_ms) &&
         fence_ms < INT32_MAX)
         return guest_main(argv[2], (int64_t)fence_ms, argv + 4);
+    if (strcmp(mode, "pack") == 0 && argc == 3) return archive_pack_main(argv[2]);
+    if (strcmp(mode, "unpack") == 0 && (argc == 3 || argc == 4))
+        return archive_unpack_main(argv[2], argc == 4 ? argv[3] : "");
     if (strcmp(mode, "run") == 0 && argc == 2) return super_run_main();
     if (strcmp(mode, "adopt") == 0 && argc == 2) return super_adopt_main();
     if (strcmp(mode, "exec") == 0 && argc == 2) return exec_main(false);
