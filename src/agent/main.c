@@ -203,6 +203,11 @@ static int look(struct agent *a, struct sync_info *ret, struct err *err)
     return rc;
 }
 
+static uint32_t on_figures(void *arg, struct use_device *ret)
+{
+    return gpu_figures(arg, ret);
+}
+
 /* Devices came, went, or are otherwise than before. */
 static void on_devices(void *arg)
 {
@@ -305,8 +310,10 @@ static int start(struct agent *a, struct err *err)
     rc = fresh_new(a->loop, a->c.devices.cdi_hooks, &a->fresh, err);
     if (rc != 0) return rc;
     gpu_inject(a->gpu, fresh_inject(a->fresh));
-    act_set_inject(a->act, fresh_inject(a->fresh));
-    a->meters = meters_new(a->loop, &a->driver, &(struct meters_opts){.tell_ms = 0});
+    /* Containers that exist in memory alone have no /dev to put a device into. */
+    if (!fake) act_set_inject(a->act, fresh_inject(a->fresh));
+    a->meters = meters_new(a->loop, &a->driver,
+                           &(struct meters_opts){.devices = on_figures, .arg = a->gpu});
     if (a->c.metrics_listen[0] != '\0')
         rc = metrics_open(a->loop, a->c.metrics_listen, a->meters, &a->link, &a->metrics, err);
     if (rc == 0) rc = open_port(a, err);

@@ -18,7 +18,7 @@ enum {
     KEY_RDMA, KEY_NETWORK, KEY_PENDING, KEY_IMPOSSIBLE, KEY_KEEP_GANG, KEY_LABEL,
     KEY_GPU_MODEL, KEY_ARCH, KEY_NODE, KEY_PREFER, KEY_STRATEGY, KEY_NODE_LABEL,
     KEY_ARRAY, KEY_BEGIN, KEY_HOLD, KEY_PREEMPTIBLE, KEY_DISCONNECT, KEY_RESTARTS, KEY_AFTER,
-    KEY_KEY, KEY_CHECK,
+    KEY_DEVICE_FAULT, KEY_KEY, KEY_CHECK,
 };
 
 struct run_args {
@@ -88,6 +88,8 @@ static const struct argp_option options[] = {
     {"on-disconnect", KEY_DISCONNECT, "keep|requeue", 0,
      "Its machine is cut off: keep what runs there (default), or let it end there and run "
      "again elsewhere", 0},
+    {"on-device-fault", KEY_DEVICE_FAULT, "keep|requeue", 0,
+     "A GPU that it holds goes bad: go on (default), or run again on others", 0},
     {"restarts", KEY_RESTARTS, "N", 0, "Start it again after a failure, N times at most", 0},
     {"keep-gang", KEY_KEEP_GANG, 0, 0, "One container's failure does not stop the others", 0},
     {"label", KEY_LABEL, "NAME=VALUE", 0, "Note something on the session", 0},
@@ -333,12 +335,24 @@ static int apply_disconnect(struct run_args *a, struct err *err)
     return 0;
 }
 
+static int apply_device_fault(struct run_args *a, struct err *err)
+{
+    const char *v = given(a, KEY_DEVICE_FAULT);
+    int32_t choice = 0;
+    if (!v) return 0;
+    if (!wire_name_find(names_on_device_fault, str_of(v), &choice))
+        return bad(err, "on-device-fault", v, "keep or requeue");
+    a->spec.on_device_fault = (enum on_device_fault)choice;
+    return 0;
+}
+
 static int apply_turn(struct run_args *a, struct err *err)
 {
     struct session_spec *s = &a->spec;
     int rc = apply_text(a, KEY_ARRAY, "array", s->array, sizeof(s->array), err);
     if (rc == 0) rc = apply_begin(a, err);
     if (rc == 0) rc = apply_disconnect(a, err);
+    if (rc == 0) rc = apply_device_fault(a, err);
     if (given(a, KEY_HOLD)) s->hold = true;
     const char *v = given(a, KEY_PREEMPTIBLE);
     int32_t choice = 0;

@@ -90,6 +90,10 @@ void explain_expected_text(const struct world *w, const struct session *s, const
  * waiting for 3 min": `asking` is whose reason it is. */
 void explain_other(const struct world *w, const struct session *other,
                    const struct session *asking, bool hidden, struct strbuf *out);
+/* "; 2 of 8 GPUs of n1 are quarantined: Xid 79" for one that asks for GPUs; "; its GPU 0 of n1
+ * is suspect: ..." for one that holds them.  Nothing while all is well. */
+void explain_devices_out(const struct world *w, const struct session *s, struct strbuf *out);
+void explain_devices_held(const struct world *w, const struct session *s, struct strbuf *out);
 /* Whether the viewer may not read that one. */
 bool explain_hides(const struct world *w, const struct why *why, const struct session *other);
 

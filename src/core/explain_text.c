@@ -202,6 +202,7 @@ static void put_no_capacity(const struct world *w, const struct session *s, cons
         first = false;
     }
     strbuf_putc(out, ')');
+    explain_devices_out(w, s, out);
     if (g->on_blocked != BLOCKED_SKIP || why->place == why->queue_length) return;
     strbuf_fmt(out, "; group %s lets those behind it go first, so it may wait for long", g->name);
 }
@@ -509,6 +510,7 @@ void explain_text(const struct world *w, const struct session *s, const struct w
     case WHY_KINDS: UNREACHABLE();
     }
     put_nodes(w, s, out);
+    explain_devices_held(w, s, out);
     if (why->silent_node != 0) put_silence(w, why, out);
     if (s->outcome != OUTCOME_PREEMPTED) return;
     strbuf_puts(out, ": it makes room for another");

@@ -190,6 +190,20 @@ void gpu_inject(const struct gpu *g, struct inject *j)
     inject_set_told(j, &now, seen, (void *)(uintptr_t)g);
 }
 
+uint32_t gpu_figures(const struct gpu *g, struct use_device *ret)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < NODE_DEVICES_MAX; i++) {
+        const struct probe_device *d = inventory_device(g->inventory, i);
+        if (d == NULL || d->lost) continue;
+        ret[n++] = (struct use_device){.index = i, .sm_percent = d->sm_percent,
+                                       .mem_used_bytes = d->mem_used_bytes,
+                                       .power_mw = d->power_mw,
+                                       .temperature_c = d->temperature_c};
+    }
+    return n;
+}
+
 uint32_t gpu_usable(const struct gpu *g) { return inventory_usable(g->inventory); }
 void gpu_note(const struct gpu *g, char *ret, size_t cap)
 {

@@ -33,6 +33,8 @@ void gpu_order(struct gpu *g, const struct sync_device_order *v, uint32_t n);
 void gpu_tell(const struct gpu *g, struct sync_info *ret);
 /* What a container may be given of them now. */
 void gpu_inject(const struct gpu *g, struct inject *j);
+/* What the devices did at the last look (meters_opts.devices); at most NODE_DEVICES_MAX. */
+uint32_t gpu_figures(const struct gpu *g, struct use_device *ret);
 uint32_t gpu_usable(const struct gpu *g);                  /* mask */
 void gpu_note(const struct gpu *g, char *ret, size_t cap); /* for people, or "" */
 

@@ -206,6 +206,35 @@ static void orders_are_kept_until_done(void **state)
     lab_free(g.l);
 }
 
+/* Who waits hears which are out, and why; who holds one hears of it as long as it is so. */
+static void reasons_name_what_is_out(void **state)
+{
+    (void)state;
+    struct rig g;
+    begin(&g, DEVICE_FAULT_KEEP);
+    struct session one = lab_request(1, 1, 1, 1), cpu = lab_request(1, 8, 1, 0);
+    turns(&g, 0, DEVICE_QUARANTINED, "Xid 79");
+    lab_expect_why(g.l, g.a, WHY_RUNNING, "running on n1; its GPU 0 of n1 is quarantined: Xid 79");
+    lab_expect_why(g.l, g.b, WHY_RUNNING, "running on n1");
+    turns(&g, 2, DEVICE_QUARANTINED, "Xid 79");
+    uint64_t no_gpu = lab_run(g.l, &cpu);
+    lab_expect_why(g.l, no_gpu, WHY_NO_CAPACITY,
+                   "needs 2 more CPU: n1 has 6 of 8 free, 8 asked (1 node: 1 busy); place 1 of 1 "
+                   "in the queue");
+    lab_stop(g.l, no_gpu, 0);
+    uint64_t waits = lab_run(g.l, &one);
+    lab_expect_why(g.l, waits, WHY_NO_CAPACITY,
+                   "needs 1 more GPU: n1 has 0 of 3 free, 1 asked (1 node: 1 busy); 2 of 3 GPUs of "
+                   "n1 are quarantined: Xid 79; place 1 of 1 in the queue");
+    turns(&g, 2, DEVICE_SUSPECT, "Xid 9");
+    turns(&g, 1, DEVICE_UNREADABLE, "");
+    lab_expect_why(g.l, waits, WHY_NO_CAPACITY,
+                   "needs 1 more GPU: n1 has 0 of 3 free, 1 asked (1 node: 1 busy); 1 of 3 GPUs of "
+                   "n1 is quarantined: Xid 79; 1 of 3 GPUs of n1 is unreadable; 1 of 3 GPUs of n1 "
+                   "is suspect: Xid 9; place 1 of 1 in the queue");
+    lab_free(g.l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +245,7 @@ int main(void)
         cmocka_unit_test(unreadable_holds),
         cmocka_unit_test(an_error_is_charged),
         cmocka_unit_test(orders_are_kept_until_done),
+        cmocka_unit_test(reasons_name_what_is_out),
     };
     return RUN(tests);
 }
